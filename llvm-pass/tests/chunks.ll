@@ -13,6 +13,7 @@ declare ptr @llvm.threadlocal.address.p0(ptr)
 
 define void @regions(ptr %sum) {
   call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @independent)
+  call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @strided)
   call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @counter)
   call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @number)
   call void (ptr, i32, ptr, ...) @__kmpc_fork_call(ptr null, i32 0, ptr @thread_local)
@@ -27,6 +28,38 @@ define void @regions(ptr %sum) {
 define internal void @independent(ptr %tid, ptr %bound) {
 ; CHECK-LABEL: define internal void @independent
 ; CHECK: call void @__kmpc_for_static_init_4(ptr null, i32 %{{[a-z]+}}, i32 268435489,
+entry:
+  %last = alloca i32, align 4
+  %lower = alloca i32, align 4
+  %upper = alloca i32, align 4
+  %stride = alloca i32, align 4
+  store i32 0, ptr %lower, align 4
+  store i32 99, ptr %upper, align 4
+  store i32 1, ptr %stride, align 4
+  store i32 0, ptr %last, align 4
+  %thread = load i32, ptr %tid, align 4
+  call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
+  %first = load i32, ptr %lower, align 4
+  %step = load i32, ptr %stride, align 4
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
+  br i1 %none, label %end, label %chunk
+chunk:
+  %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
+  %place = getelementptr inbounds [100 x i32], ptr @table, i32 0, i32 %i
+  store i32 %i, ptr %place, align 4
+  %next = add nsw i32 %i, %step
+  %more = icmp slt i32 %next, 100
+  br i1 %more, label %chunk, label %end
+end:
+  call void @__kmpc_for_static_fini(ptr null, i32 %thread)
+  ret void
+}
+
+; Clang's code for `distribute parallel for schedule(static, 1)`, which does not look at the upper bound.
+define internal void @strided(ptr %tid, ptr %bound) {
+; CHECK-LABEL: define internal void @strided
+; CHECK: call void @__kmpc_for_static_init_4(ptr null, i32 %{{[a-z]+}}, i32 33,
 entry:
   %last = alloca i32, align 4
   %lower = alloca i32, align 4
@@ -71,7 +104,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -103,7 +137,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -133,7 +168,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -166,7 +202,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %latch ]
@@ -205,7 +242,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -236,7 +274,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -269,7 +308,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]
@@ -321,7 +361,8 @@ entry:
   call void @__kmpc_for_static_init_4(ptr null, i32 %thread, i32 33, ptr %last, ptr %lower, ptr %upper, ptr %stride, i32 1, i32 1)
   %first = load i32, ptr %lower, align 4
   %step = load i32, ptr %stride, align 4
-  %none = icmp sgt i32 %first, 99
+  %least = load i32, ptr %upper, align 4
+  %none = icmp sgt i32 %first, %least
   br i1 %none, label %end, label %chunk
 chunk:
   %i = phi i32 [ %first, %entry ], [ %next, %chunk ]

@@ -57,9 +57,12 @@ contains
     real(8), intent(in) :: a(n)
     real(8), intent(inout) :: total, most
     integer :: i
-    !$omp parallel do schedule(static, 4) reduction(+: total) reduction(max: most)
+    !$omp parallel do schedule(static, 4) reduction(+: total)
     do i = 1, n
       total = total + a(i)
+    end do
+    !$omp parallel do schedule(static, 4) reduction(max: most)
+    do i = 1, n
       most = max(most, a(i))
     end do
   end subroutine

@@ -35,10 +35,22 @@ static int counted(int chunk)
     return right;
 }
 
-static int added(int i)
+static int added_up(int i)
 {
     own += i;
     return own;
+}
+
+static __attribute__((noinline)) void fill(int from, int step)
+{
+#pragma omp for schedule(static, 4) nowait
+    for (int i = from; i < N; i += step) b[i] = i;
+}
+
+static __attribute__((noinline)) void sum_up(int from, int step)
+{
+#pragma omp for schedule(static, 4)
+    for (int i = from; i < N; i += step) a[i] = 3 * b[i];
 }
 
 int main(void)
@@ -59,12 +71,12 @@ int main(void)
     double sum = 0, most = -1;
     long product = 1;
     unsigned bits = 0, odd = 0;
-#pragma omp parallel for schedule(static, 3) reduction(+ : sum) reduction(max : most)
-    for (int i = 0; i < n; i++) {
-        double x = b[(i * 5) % n];
-        sum += x;
-        if (x > most) most = x;
-    }
+#pragma omp parallel for schedule(static, 3) reduction(+ : sum)
+    for (int i = 0; i < n; i++)
+        if (b[i] > 0) sum += b[i];
+#pragma omp parallel for schedule(static, 3) reduction(max : most)
+    for (int i = 0; i < n; i++)
+        if (b[i] > most) most = b[i];
 #pragma omp parallel for schedule(static, 1) reduction(* : product) reduction(| : bits) reduction(^ : odd)
     for (int i = 0; i < n; i++) {
         product *= i % 50 == 49 ? 3 : 1;
@@ -134,7 +146,7 @@ int main(void)
 #pragma omp parallel
     own = 0;
 #pragma omp parallel for schedule(static, 1)
-    for (int i = 0; i < n; i++) seen[i] = added(i);
+    for (int i = 0; i < n; i++) seen[i] = added_up(i);
     right = 1;
     for (int i = 0, sums[THREADS] = {0}; i < N; i++) right &= seen[i] == (sums[owner(i, 1)] += i);
     memset(seen, -1, sizeof seen);
@@ -153,6 +165,32 @@ int main(void)
     right = ones == N && last == 4 * N - 10;
     for (int i = 0; i < N; i++) ranks -= before(i, 1) + 1;
     expect("combined", right && ranks == 0);
+
+    // Partial results that other operations combine, are copied, or go to other variables.
+    int threads = 0, sums[8] = {0}, copied = 0, taken = 0, added = 0;
+#pragma omp parallel for schedule(static, 1) reduction(+ : threads)
+    for (int i = 0; i < n; i++) threads |= a[i] == 20;
+#pragma omp parallel for schedule(static, 4) reduction(+ : sums)
+    for (int i = 0; i < n; i++) {
+        memset(sums, 0, sizeof sums);
+        sums[i & 7] += i;
+    }
+    for (int i = 0; i < 8; i++) copied += sums[i];
+#pragma omp parallel for schedule(static, 1) reduction(+ : taken, added)
+    for (int i = 0; i < n; i++) taken = added, added += i;
+    right = 0;
+    for (int i = 0; i < N; i++) right += i - (i >= N - THREADS ? i : 0);
+    expect("other operations", threads == 1 && copied == 199 + 202 + 191 + 195 && taken == right);
+
+    // A loop of a region that functions have, one without waiting for the other.
+#pragma omp parallel
+    {
+        fill(0, 1);
+        sum_up(0, 1);
+    }
+    right = 1;
+    for (int i = 0; i < N; i++) right &= a[i] == 3 * i;
+    expect("functions", right);
 
     // Where an extremum is.
     int where = 0, least = 1000;

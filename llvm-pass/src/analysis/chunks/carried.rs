@@ -1,77 +1,77 @@
 //! What a thread carries from one chunk to the next.
 //!
-//! A partial result is a value that only sums, products, bitwise operations or comparisons take further, one kind of these and with one partial result each, and that nothing else uses in the loop:
-//!
-//! ```text
-//! s += x        s *= x        s &= x        if (x > s) s = x
-//! ```
-//! Of the last one, the compiler makes a selection, or a branch around a store and phis. What it stores or selects is a partial result or what was compared with one: of
-//! `if (x > s) { s = x; where = i; }`, which iteration is found first depends on the threads.
+//! A partial sum is a value that only additions of something else take further, and that nothing else uses in the loop; it goes to one private copy of the reduction behind the loop, which is a number, and which the code that
+//! combines adds as well. Sums only: of the other operations, few programs make reductions in such loops, and what a minimum is depends on more than the operation.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::fault::{self, Fault};
-use crate::llvm::{Block, Loop, Opcode, Value};
+use crate::llvm::{Loop, Opcode, RmwKind, TypeKind, Value};
 
 use super::super::callee::{Callee, callee};
-use super::{Region, is_local, root};
+use super::{LOWER, Region, STRIDE, UPPER};
 
-/// How partial results are combined.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Sum,
-    Product,
-    And,
-    Or,
-    Xor,
-    Extremum,
-}
-
-/// Whether what the region's loop carries from chunk to chunk are counters and partial results of the reduction behind it.
-pub fn is_only_reduced(region: &Region<'_>) -> bool {
+/// Whether what the region's loop carries from chunk to chunk are counters and partial sums of the reduction behind it.
+pub fn is_only_summed(region: &Region<'_>) -> bool {
     let loops: HashSet<Loop> =
         region.body.iter().filter_map(|i| region.loops_around(i.block()).last()).collect();
-    let mut partial = HashSet::new();
-    for l in &loops {
-        let carried = l.header().instructions().into_iter().take_while(|i| i.opcode() == Opcode::LLVMPHI);
-        for phi in carried.filter(|phi| !is_counter(region, *l, *phi) && !region.counts_chunks(*phi)) {
-            if fault::is(Fault::ChunksCarried) {
-                continue;
-            }
-            let Some(found) = Partial::of(region, phi) else { return false };
-            partial.extend(found);
-        }
+    let heads = loops.iter().flat_map(|l| {
+        let phis = l.header().instructions().into_iter().take_while(|i| i.opcode() == Opcode::LLVMPHI);
+        phis.filter(|phi| !is_counter(region, *l, *phi) && !region.counts_chunks(*phi))
+    });
+    let heads = heads.filter(|_| !fault::is(Fault::ChunksCarried));
+    let loads = region.body.iter().copied().filter(|i| is_load_of_copy(region, *i));
+    // The values of each private copy.
+    let mut sums: HashMap<Value, HashSet<Value>> = HashMap::new();
+    for seed in heads.chain(loads) {
+        let Some((copy, values)) = sum(region, seed) else { return false };
+        sums.entry(copy).or_default().extend(values);
     }
-    let loads =
-        region.body.iter().filter(|i| i.opcode() == Opcode::LLVMLoad && is_element(region, i.operand(0)));
-    for load in loads {
-        let Some(found) = Partial::of(region, *load) else { return false };
-        partial.extend(found);
-    }
-    let known = |value: Value| partial.contains(&value) || is_from_before(region, value);
-    combines_one_each(&partial)
-        && stores_to_elements(region).all(|store| match region.analyses.loop_of(store.block()) {
-            Some(_) => partial.contains(&store.operand(0)) || is_under_comparison(store, &partial),
-            None => known(store.operand(0)),
+    let none = HashSet::new();
+    let of = |copy: Value| sums.get(&copy).unwrap_or(&none);
+    let all: HashSet<Value> = sums.values().flatten().copied().collect();
+    all.len() == sums.values().map(HashSet::len).sum::<usize>()
+        && sums.iter().all(|(copy, values)| {
+            is_number(*copy)
+                && combines_one_each(values)
+                && merges(region, values)
+                && is_added(region, *copy, values)
         })
-        && merges(region, &partial)
+        && stores_to_copies(region).all(|store| {
+            let (value, copy) = (store.operand(0), store.operand(1));
+            let in_loop = region.analyses.loop_of(store.block()).is_some();
+            of(copy).contains(&value) || !in_loop && is_from_before(region, value)
+        })
         && region
             .reduction
             .iter()
             .flat_map(|r| &r.combining)
             .flat_map(|i| i.operands())
-            .all(|operand| !region.body.contains(&operand) || partial.contains(&operand))
+            .all(|operand| !region.body.contains(&operand) || all.contains(&operand))
 }
 
-fn is_element(region: &Region<'_>, address: Value) -> bool {
-    region.reduction.as_ref().is_some_and(|r| r.elements.contains(&root(address)))
+/// Whether an address is that of a private copy as a whole.
+fn is_copy(region: &Region<'_>, address: Value) -> bool {
+    region.reduction.as_ref().is_some_and(|r| r.elements.contains(&address))
+}
+
+fn is_load_of_copy(region: &Region<'_>, instruction: Value) -> bool {
+    instruction.opcode() == Opcode::LLVMLoad && is_copy(region, instruction.operand(0))
+}
+
+/// Whether a private copy is a number.
+fn is_number(copy: Value) -> bool {
+    matches!(
+        copy.allocated_type().kind(),
+        TypeKind::LLVMIntegerTypeKind | TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind
+    )
 }
 
 /// The stores to private copies from the loop on, up to the reduction.
-fn stores_to_elements<'a>(region: &'a Region<'_>) -> impl Iterator<Item = Value> + 'a {
+fn stores_to_copies<'a>(region: &'a Region<'_>) -> impl Iterator<Item = Value> + 'a {
     let before = region.reduction.iter().flat_map(|r| &r.before);
     let all = region.body.iter().chain(before).copied();
-    all.filter(|i| i.opcode() == Opcode::LLVMStore && is_element(region, i.operand(1)))
+    all.filter(|i| i.opcode() == Opcode::LLVMStore && is_copy(region, i.operand(1)))
 }
 
 /// Whether a value is the same as before the loop.
@@ -79,27 +79,29 @@ fn is_from_before(region: &Region<'_>, value: Value) -> bool {
     !region.body.contains(&value) && !region.end.contains(&value)
 }
 
-/// Whether a phi at the head of a loop counts by what the runtime has set: its next value is a sum of it and of bounds.
+/// Whether a phi at the head of a loop counts by what the runtime has set: its next value is a sum of it and of the stride, and the end of the loop at most.
 fn is_counter(region: &Region<'_>, l: Loop, phi: Value) -> bool {
     let back = phi.incoming().into_iter().filter(|(_, block)| l.contains(*block));
     back.into_iter().all(|(next, _)| {
-        let (mut work, mut seen, mut by_bounds) = (vec![next], HashSet::from([phi]), false);
+        let (mut work, mut seen, mut by_stride) = (vec![next], HashSet::new(), false);
         while let Some(value) = work.pop() {
-            if !value.is_instruction() || !seen.insert(value) {
+            if !value.is_instruction() || !seen.insert(value) || value == phi {
                 continue;
             }
-            let is_bound = value.opcode() == Opcode::LLVMLoad && region.bounds.contains(&value.operand(0));
-            if is_bound {
-                by_bounds = true;
-            } else if !l.contains(value.block()) {
-                by_bounds |= (0..region.bounds.len()).any(|bound| region.depends_on(value, bound));
+            if !l.contains(value.block()) {
+                if region.depends_on(value, LOWER) || region.depends_on(value, UPPER) {
+                    return false;
+                }
+                by_stride |= region.depends_on(value, STRIDE);
+            } else if region.is_bound(value, STRIDE) {
+                by_stride = true;
             } else if counts(value) {
                 work.extend(value.operands());
             } else {
                 return false;
             }
         }
-        by_bounds
+        by_stride && seen.contains(&phi)
     })
 }
 
@@ -108,63 +110,42 @@ fn counts(instruction: Value) -> bool {
     use Opcode::*;
     match instruction.opcode() {
         LLVMAdd | LLVMSub | LLVMSExt | LLVMZExt | LLVMTrunc | LLVMICmp | LLVMSelect => true,
-        LLVMCall => matches!(callee(instruction), Callee::Intrinsic(name) if is_extremum_of_integers(&name)),
+        LLVMCall => matches!(callee(instruction), Callee::Intrinsic(name)
+            if ["llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax."].iter().any(|p| name.starts_with(p))),
         _ => false,
     }
 }
 
-fn is_extremum_of_integers(intrinsic: &str) -> bool {
-    ["llvm.smin.", "llvm.smax.", "llvm.umin.", "llvm.umax."].iter().any(|p| intrinsic.starts_with(p))
-}
-
-/// The values that a partial result becomes.
-struct Partial;
-
-impl Partial {
-    /// Those of a value; `None` if it is used for something else.
-    fn of(region: &Region<'_>, value: Value) -> Option<HashSet<Value>> {
-        let (mut found, mut work, mut kind) = (HashSet::from([value]), vec![value], None);
-        let add = |value: Value, found: &mut HashSet<Value>, work: &mut Vec<Value>| {
-            if found.insert(value) {
-                work.push(value);
+/// The values that a partial sum becomes, and the private copy that they are stored to; `None` if it is used for anything else.
+fn sum(region: &Region<'_>, seed: Value) -> Option<(Value, HashSet<Value>)> {
+    let mut copy = is_load_of_copy(region, seed).then(|| seed.operand(0));
+    let (mut found, mut work) = (HashSet::from([seed]), vec![seed]);
+    while let Some(value) = work.pop() {
+        for user in value.users() {
+            let is_before = region.reduction.as_ref().is_some_and(|r| r.before.contains(&user));
+            if !region.body.contains(&user) && !is_before {
+                continue;
             }
-        };
-        while let Some(value) = work.pop() {
-            for user in value.users() {
-                if !region.body.contains(&user)
-                    && !region.reduction.as_ref().is_some_and(|r| r.before.contains(&user))
-                {
+            let in_loop = region.body.contains(&user) && region.analyses.loop_of(user.block()).is_some();
+            match user.opcode() {
+                Opcode::LLVMStore if is_copy(region, user.operand(1)) && user.operand(0) == value => {
+                    if copy.replace(user.operand(1)).is_some_and(|known| known != user.operand(1)) {
+                        return None;
+                    }
                     continue;
                 }
-                let in_loop = region.body.contains(&user) && region.analyses.loop_of(user.block()).is_some();
-                match user.opcode() {
-                    Opcode::LLVMPHI => add(user, &mut found, &mut work),
-                    Opcode::LLVMStore if is_element(region, user.operand(1)) && user.operand(0) == value => {}
-                    _ if !in_loop => return None,
-                    Opcode::LLVMICmp | Opcode::LLVMFCmp => {
-                        if kind.replace(Kind::Extremum).is_some_and(|k| k != Kind::Extremum) {
-                            return None;
-                        }
-                        for decided in decided_by(user)? {
-                            add(decided, &mut found, &mut work);
-                        }
-                    }
-                    Opcode::LLVMSelect => {
-                        add(user, &mut found, &mut work);
-                    }
-                    _ if is_cast(user) => add(user, &mut found, &mut work),
-                    _ => {
-                        let combined = combination(user, value)?;
-                        if kind.replace(combined).is_some_and(|k| k != combined) {
-                            return None;
-                        }
-                        add(user, &mut found, &mut work);
-                    }
-                }
+                Opcode::LLVMPHI => {}
+                _ if !in_loop => return None,
+                Opcode::LLVMSelect if user.operand(0) != value => {}
+                _ if is_cast(user) || adds(user, value) => {}
+                _ => return None,
+            }
+            if found.insert(user) {
+                work.push(user);
             }
         }
-        Some(found)
     }
+    Some((copy?, found))
 }
 
 /// Whether an instruction has the value of its operand in another type.
@@ -173,134 +154,57 @@ fn is_cast(instruction: Value) -> bool {
     matches!(instruction.opcode(), LLVMSExt | LLVMZExt | LLVMTrunc | LLVMFPExt | LLVMFPTrunc | LLVMFreeze)
 }
 
-/// How an instruction combines a partial result with something.
-fn combination(instruction: Value, partial: Value) -> Option<Kind> {
+/// Whether an instruction adds something to a partial sum.
+fn adds(instruction: Value, partial: Value) -> bool {
     use Opcode::*;
     match instruction.opcode() {
-        LLVMAdd | LLVMFAdd => Some(Kind::Sum),
-        LLVMSub | LLVMFSub if instruction.operand(0) == partial => Some(Kind::Sum),
-        LLVMMul | LLVMFMul => Some(Kind::Product),
-        LLVMAnd => Some(Kind::And),
-        LLVMOr => Some(Kind::Or),
-        LLVMXor => Some(Kind::Xor),
-        LLVMCall => match callee(instruction) {
-            Callee::Intrinsic(name) if name.starts_with("llvm.fmuladd.") || name.starts_with("llvm.fma.") => {
-                (instruction.operand(2) == partial).then_some(Kind::Sum)
-            }
-            Callee::Intrinsic(name)
-                if is_extremum_of_integers(&name)
-                    || ["llvm.maxnum.", "llvm.minnum.", "llvm.maximum.", "llvm.minimum."]
-                        .iter()
-                        .any(|p| name.starts_with(p)) =>
-            {
-                Some(Kind::Extremum)
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The values that depend on a comparison: selections, and phis where the two ways of a branch meet that do nothing but store. `None` if anything else does.
-fn decided_by(comparison: Value) -> Option<Vec<Value>> {
-    let mut out = vec![];
-    for user in comparison.users() {
-        match user.opcode() {
-            Opcode::LLVMSelect if user.operand(0) == comparison => out.push(user),
-            Opcode::LLVMBr => {
-                let join = join_of(user.block())?;
-                out.extend(join.instructions().into_iter().take_while(|i| i.opcode() == Opcode::LLVMPHI));
-            }
-            _ => return None,
+        LLVMAdd | LLVMFAdd => true,
+        LLVMSub | LLVMFSub => instruction.operand(0) == partial,
+        LLVMCall => {
+            matches!(callee(instruction), Callee::Intrinsic(name)
+                if name.starts_with("llvm.fmuladd.") || name.starts_with("llvm.fma."))
+                && instruction.operand(2) == partial
         }
-    }
-    Some(out)
-}
-
-/// Where the ways of a branch meet, if these are empty but for stores.
-fn join_of(block: Block) -> Option<Block> {
-    let successors = block.successors();
-    let &[first, second] = &successors[..] else { return None };
-    let through = |side: Block| {
-        let is_side = side.single_predecessor() == Some(block) && side.successors().len() == 1;
-        let is_plain =
-            side.instructions().iter().all(|i| matches!(i.opcode(), Opcode::LLVMStore | Opcode::LLVMBr));
-        (is_side && is_plain).then(|| side.successors()[0])
-    };
-    let (a, b) = (through(first), through(second));
-    match () {
-        () if a == Some(second) || a.is_some() && a == b => a,
-        () if b == Some(first) => b,
-        () => None,
+        _ => false,
     }
 }
 
-/// Whether each combination has one partial result, of which no other one is made.
-fn combines_one_each(partial: &HashSet<Value>) -> bool {
-    partial.iter().all(|value| match value.opcode() {
+/// Whether each addition has one partial sum, of which no other one is made.
+fn combines_one_each(sums: &HashSet<Value>) -> bool {
+    sums.iter().all(|value| match value.opcode() {
         Opcode::LLVMPHI | Opcode::LLVMSelect | Opcode::LLVMLoad => true,
-        _ => value.operands().filter(|o| partial.contains(o)).count() == 1,
+        _ => value.operands().filter(|o| sums.contains(o)).count() == 1,
     })
 }
 
-/// What partial results are compared with: of a comparison that decides, the other operand.
-fn compared(comparison: Value, partial: &HashSet<Value>) -> Option<Value> {
-    let is_comparison =
-        comparison.is_instruction() && matches!(comparison.opcode(), Opcode::LLVMICmp | Opcode::LLVMFCmp);
-    if !is_comparison {
-        return None;
-    }
-    let (a, b) = (comparison.operand(0), comparison.operand(1));
-    match (partial.contains(&a), partial.contains(&b)) {
-        (true, false) => Some(b),
-        (false, true) => Some(a),
-        _ => None,
-    }
-}
-
-/// Whether a store to a private copy is made only where a comparison with a partial result says so, and stores what was compared.
-fn is_under_comparison(store: Value, partial: &HashSet<Value>) -> bool {
-    let Some(before) = store.block().single_predecessor() else { return false };
-    before.condition().and_then(|c| compared(c, partial)) == Some(store.operand(0))
-}
-
-/// Whether phis and selections of partial results have only such, or what these were compared with, or what was there before the loop.
-fn merges(region: &Region<'_>, partial: &HashSet<Value>) -> bool {
-    // Which comparison decides between the values of a phi.
-    let mut decisions: HashMap<Block, Value> = HashMap::new();
-    let is_comparison = |u: &Value| matches!(u.opcode(), Opcode::LLVMICmp | Opcode::LLVMFCmp);
-    let users = partial.iter().flat_map(|p| p.users()).filter(|u| region.body.contains(u));
-    for comparison in users.filter(is_comparison) {
-        if compared(comparison, partial).is_none() {
-            return false;
-        }
-        for branch in comparison.users().into_iter().filter(|u| u.opcode() == Opcode::LLVMBr) {
-            let Some(join) = join_of(branch.block()) else { return false };
-            if join.predecessors().len() != 2 || decisions.insert(join, comparison).is_some() {
-                return false;
-            }
-        }
-    }
-    partial.iter().all(|value| match value.opcode() {
+/// Whether phis and selections of partial sums have only such, or what was there before the loop.
+fn merges(region: &Region<'_>, sums: &HashSet<Value>) -> bool {
+    sums.iter().all(|value| match value.opcode() {
         Opcode::LLVMPHI => {
-            let other = decisions.get(&value.block()).and_then(|c| compared(*c, partial));
-            let header = region.analyses.loop_of(value.block()).filter(|l| l.header() == value.block());
-            let is_outside = region.analyses.loop_of(value.block()).is_none();
+            let around = region.analyses.loop_of(value.block());
             value.incoming().into_iter().all(|(incoming, from)| {
-                let enters = header.is_some_and(|l| l.parent().is_none() && !l.contains(from));
-                partial.contains(&incoming)
-                    || Some(incoming) == other
-                    || incoming.is_undef()
-                    || (enters || is_outside) && is_from_before(region, incoming)
+                let enters = around
+                    .is_none_or(|l| l.header() == value.block() && l.parent().is_none() && !l.contains(from));
+                sums.contains(&incoming) || incoming.is_undef() || enters && is_from_before(region, incoming)
             })
         }
-        Opcode::LLVMSelect => {
-            let other = compared(value.operand(0), partial);
-            let arms = [value.operand(1), value.operand(2)];
-            !partial.contains(&value.operand(0))
-                && arms.iter().all(|arm| partial.contains(arm) || Some(*arm) == other)
-        }
-        Opcode::LLVMLoad => is_local(root(value.operand(0))),
+        Opcode::LLVMSelect => sums.contains(&value.operand(1)) && sums.contains(&value.operand(2)),
         _ => true,
     })
+}
+
+/// Whether the code that combines adds a private copy, and does nothing else with it.
+fn is_added(region: &Region<'_>, copy: Value, sums: &HashSet<Value>) -> bool {
+    let Some(reduction) = &region.reduction else { return false };
+    let combines = |i: &Value| reduction.combining.contains(i);
+    let loads = reduction.combining.iter().filter(|i| i.opcode() == Opcode::LLVMLoad && i.operand(0) == copy);
+    let users: Vec<Value> = loads.chain(sums).flat_map(|value| value.users()).filter(combines).collect();
+    !users.is_empty()
+        && users.into_iter().all(|user| match user.opcode() {
+            Opcode::LLVMAdd | Opcode::LLVMFAdd => true,
+            Opcode::LLVMAtomicRMW => {
+                matches!(user.rmw_kind(), RmwKind::LLVMAtomicRMWBinOpAdd | RmwKind::LLVMAtomicRMWBinOpFAdd)
+            }
+            _ => false,
+        })
 }

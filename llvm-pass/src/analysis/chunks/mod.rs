@@ -17,9 +17,11 @@
 //! - The number of the thread: nobody has it but entries of the runtime, and the function is the text of a region, whose parameters are the same for all threads.
 //! - Memory of the thread: thread-local variables are not mentioned, also not by functions that are called; local variables are not stored to in the loop, or begin with each iteration, and
 //!   their addresses go nowhere.
-//! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, or are only multiplied with it, and partial results of reductions
-//!   ([`carried`]). How many parts a reduction has, and which, OpenMP leaves open.
-//! - Others' chunks: there are no atomic or volatile accesses and no calls that could wait. Without a data race an iteration cannot know whether another one has been executed.
+//! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, or are only multiplied with it, and partial sums of reductions
+//!   ([`carried`]), which may round differently.
+//! - Others' chunks: there are no atomic or volatile accesses and no calls that could wait. Iterations of one thread may depend on each other through memory without a data race,
+//!   as `a[i] = a[i - 2]` with two threads; but a program that depends on which thread executes an iteration, other than by two loops of the same region and schedule, does not conform (OpenMP 5.2, 11.5.3, of `static`). Buffers whose
+//!   index is a remainder of the iteration are such programs, too; as there are some, no remainder of an iteration is computed.
 //!
 //! Behind the loop, the function does nothing but combine a reduction: on the way on which nothing is combined no store and no call is left, so that none is the program's. It has no other
 //! worksharing construct, whose chunks might have to belong to the same threads.
@@ -30,7 +32,9 @@ mod carried;
 
 use std::collections::HashSet;
 
-use crate::llvm::{Analyses, Block, IntPredicate, Loop, Manager, Module, Opcode, Ordering, Value};
+use crate::llvm::{
+    Analyses, Block, IntPredicate, Linkage, Loop, Manager, Module, Opcode, Ordering, TypeKind, Value,
+};
 
 use super::callee::{Callee, callee};
 use super::openmp::microtask_argument;
@@ -81,7 +85,11 @@ fn is_region(function: Value) -> bool {
                     .and_then(|f| microtask_argument(&f.name()))
                     .is_some_and(|(index, _)| user.operand(index) == function))
     };
-    !users.is_empty() && users.iter().all(runs) && function.param_count() >= 2
+    let forks = |user: &Value| user.is_instruction() && user.args().contains(&function);
+    users.iter().all(runs)
+        && users.iter().any(forks)
+        && function.linkage() == Linkage::LLVMInternalLinkage
+        && function.param_count() >= 2
 }
 
 fn instructions(function: Value) -> impl Iterator<Item = Value> {
@@ -180,8 +188,10 @@ impl<'a> Region<'a> {
                     || is_same_for_all_threads(i, &mut HashSet::new())
             })
             && instructions(self.function).filter(|i| is_local(*i)).all(|local| self.is_fresh(local))
+            && self.has_upper_bound()
             && self.has_no_first_chunk()
-            && carried::is_only_reduced(self)
+            && self.has_no_remainder()
+            && carried::is_only_summed(self)
             && self.ends_without_effects()
     }
 
@@ -212,7 +222,7 @@ impl<'a> Region<'a> {
 
     /// Whether a local variable holds nothing in a chunk that an earlier one has left there, but for the partial results of a reduction.
     fn is_fresh(&self, local: Value) -> bool {
-        let (mut is_stored, mut begins) = (false, vec![]);
+        let (mut is_stored, mut is_copied, mut begins) = (false, false, vec![]);
         let mut work = vec![local];
         while let Some(pointer) = work.pop() {
             for user in pointer.users() {
@@ -231,7 +241,7 @@ impl<'a> Region<'a> {
                             begins.push(user)
                         }
                         Callee::Intrinsic(name) if name.starts_with("llvm.lifetime.end") => {}
-                        Callee::Intrinsic(name) if is_copy(&name) => is_stored |= self.body.contains(&user),
+                        Callee::Intrinsic(name) if is_copy(&name) => is_copied |= self.body.contains(&user),
                         Callee::OpenMp(_) if self.is_entry(user) => {}
                         _ => return false,
                     },
@@ -243,8 +253,8 @@ impl<'a> Region<'a> {
             || self.reduction.as_ref().is_some_and(|r| r.elements.contains(&local));
         let begins_in_loop =
             |begin: &Value| self.body.contains(begin) && self.analyses.loop_of(begin.block()).is_some();
-        local.is_static_alloca()
-            && (belongs_to_loop || !is_stored || !begins.is_empty() && begins.iter().all(begins_in_loop))
+        let is_left = is_copied || is_stored && !belongs_to_loop;
+        local.is_static_alloca() && (!is_left || !begins.is_empty() && begins.iter().all(begins_in_loop))
     }
 
     /// Whether nothing in a loop is computed from the first iteration of a thread, as of a loop whose first iteration was peeled, but where counters begin. Flang counts chunks, and computes where they begin
@@ -256,7 +266,7 @@ impl<'a> Region<'a> {
             i.operands().all(|operand| {
                 !self.body.contains(&operand)
                     || in_loop(&operand)
-                    || !self.depends_on(operand, LOWER)
+                    || !self.depends_on_first(operand)
                     || self.is_length_of_chunk(operand)
                     || match i.opcode() {
                         Opcode::LLVMAdd => other(operand).is_some_and(|o| self.is_distance_of_chunks(o)),
@@ -265,6 +275,26 @@ impl<'a> Region<'a> {
                     }
             })
         })
+    }
+
+    /// Whether the loop looks at the upper bound. Clang's code for `distribute parallel for schedule(static, 1)` does not, but executes every n-th iteration.
+    fn has_upper_bound(&self) -> bool {
+        self.body.iter().any(|i| self.is_bound(*i, UPPER))
+    }
+
+    /// Whether nothing is computed from an iteration as a remainder. The number of a thread is one in programs that know the order, as of a buffer for each thread.
+    fn has_no_remainder(&self) -> bool {
+        self.body.iter().all(|i| {
+            let is_remainder = matches!(i.opcode(), Opcode::LLVMURem | Opcode::LLVMSRem | Opcode::LLVMAnd);
+            !is_remainder
+                || i.ty().kind() == TypeKind::LLVMIntegerTypeKind && i.ty().int_width() == 1
+                || i.operands().all(|operand| !self.depends_on(operand, LOWER))
+        })
+    }
+
+    /// Whether a value is computed from the first iteration of a thread, perhaps by what is loaded there.
+    fn depends_on_first(&self, value: Value) -> bool {
+        self.is_computed_from(value, LOWER, true)
     }
 
     /// Whether a value is the difference of the bounds of the first chunk.
@@ -352,6 +382,11 @@ impl<'a> Region<'a> {
 
     /// Whether a value is computed from what the runtime has set a bound to, with nothing else loaded on the way.
     fn depends_on(&self, value: Value, bound: usize) -> bool {
+        self.is_computed_from(value, bound, false)
+    }
+
+    /// As [`Region::depends_on`], perhaps by loads from addresses that are.
+    fn is_computed_from(&self, value: Value, bound: usize, by_loads: bool) -> bool {
         let (mut work, mut seen) = (vec![value], HashSet::new());
         while let Some(value) = work.pop() {
             if !value.is_instruction() || !seen.insert(value) {
@@ -359,7 +394,8 @@ impl<'a> Region<'a> {
             }
             match value.opcode() {
                 Opcode::LLVMLoad if value.operand(0) == self.bounds[bound] => return true,
-                Opcode::LLVMLoad | Opcode::LLVMAlloca => {}
+                Opcode::LLVMLoad if !by_loads => {}
+                Opcode::LLVMAlloca => {}
                 _ => work.extend(value.operands()),
             }
         }
@@ -431,7 +467,10 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
     }
     match instruction.opcode() {
         Opcode::LLVMLoad | Opcode::LLVMStore => {
-            !instruction.is_volatile() && instruction.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
+            let address = instruction.operand(u32::from(instruction.opcode() == Opcode::LLVMStore));
+            address.ty().is_plain_pointer()
+                && !instruction.is_volatile()
+                && instruction.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
         }
         Opcode::LLVMCall => match callee(instruction) {
             Callee::Intrinsic(name) => {
@@ -444,7 +483,9 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
             Callee::Libc(name, _) => is_number(instruction) && libc::is_mathematical(&name),
             Callee::Own(function) => {
                 !functions.insert(function)
-                    || instructions(function).all(|i| is_same_for_all_threads(i, functions))
+                    || instructions(function).all(|i| {
+                        is_same_for_all_threads(i, functions) && (!is_local(i) || is_only_accessed(i))
+                    })
             }
             _ => false,
         },
@@ -457,6 +498,18 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
         | Opcode::LLVMVAArg => false,
         _ => true,
     }
+}
+
+/// Whether a local variable is loaded and stored, and its address goes nowhere.
+fn is_only_accessed(local: Value) -> bool {
+    local.users().into_iter().all(|user| match user.opcode() {
+        Opcode::LLVMLoad => true,
+        Opcode::LLVMStore => user.operand(0) != local,
+        Opcode::LLVMGetElementPtr => is_only_accessed(user),
+        Opcode::LLVMCall => matches!(callee(user), Callee::Intrinsic(name)
+            if is_copy(&name) || name.starts_with("llvm.lifetime.")),
+        _ => false,
+    })
 }
 
 /// Whether a call computes a number from numbers.
