@@ -41,6 +41,8 @@ static int added_up(int i)
     return own;
 }
 
+static __attribute__((noinline)) int slot(int i) { return i / 4 % THREADS; }
+
 static __attribute__((noinline)) void fill(int from, int step)
 {
 #pragma omp for schedule(static, 4) nowait
@@ -181,6 +183,24 @@ int main(void)
     right = 0;
     for (int i = 0; i < N; i++) right += i - (i >= N - THREADS ? i : 0);
     expect("other operations", threads == 1 && copied == 199 + 202 + 191 + 195 && taken == right);
+
+    // An array of partial results, of which the loop looks at elements; and a buffer for each thread, which a function finds.
+    int counts_of[8] = {0};
+#pragma omp parallel for schedule(static, 4) reduction(+ : counts_of)
+    for (int i = 0; i < n; i++) seen[i] = counts_of[(int)b[i] & 7]++;
+    right = 1;
+    for (int i = 0; i < N; i++) {
+        int same = 0;
+        for (int j = 0; j < i; j++) same += owner(j, 4) == owner(i, 4) && ((int)b[j] & 7) == ((int)b[i] & 7);
+        right &= seen[i] == same;
+    }
+    memset(seen, -1, sizeof seen);
+    static long buffer[THREADS];
+#pragma omp parallel for schedule(static, 4)
+    for (int i = 0; i < n; i++) buffer[slot(i)] += i;
+    for (int i = 0; i < N; i++) buffer[owner(i, 4)] -= i;
+    for (int t = 0; t < THREADS; t++) right &= buffer[t] == 0;
+    expect("arrays", right);
 
     // A loop of a region that functions have, one without waiting for the other.
 #pragma omp parallel

@@ -31,12 +31,8 @@ pub fn is_only_summed(region: &Region<'_>) -> bool {
     let of = |copy: Value| sums.get(&copy).unwrap_or(&none);
     let all: HashSet<Value> = sums.values().flatten().copied().collect();
     all.len() == sums.values().map(HashSet::len).sum::<usize>()
-        && sums.iter().all(|(copy, values)| {
-            is_number(*copy)
-                && combines_one_each(values)
-                && merges(region, values)
-                && is_added(region, *copy, values)
-        })
+        && sums.values().all(|values| combines_one_each(values) && merges(region, values))
+        && region.reduction.iter().flat_map(|r| &r.elements).all(|copy| is_added(region, *copy, of(*copy)))
         && stores_to_copies(region).all(|store| {
             let (value, copy) = (store.operand(0), store.operand(1));
             let in_loop = region.analyses.loop_of(store.block()).is_some();
@@ -59,12 +55,11 @@ fn is_load_of_copy(region: &Region<'_>, instruction: Value) -> bool {
     instruction.opcode() == Opcode::LLVMLoad && is_copy(region, instruction.operand(0))
 }
 
-/// Whether a private copy is a number.
-fn is_number(copy: Value) -> bool {
-    matches!(
-        copy.allocated_type().kind(),
-        TypeKind::LLVMIntegerTypeKind | TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind
-    )
+/// Whether a private copy, a local variable, is a number, of which no part has an address of its own.
+pub fn is_number(copy: Value) -> bool {
+    let kind = copy.allocated_type().kind();
+    matches!(kind, TypeKind::LLVMIntegerTypeKind | TypeKind::LLVMFloatTypeKind | TypeKind::LLVMDoubleTypeKind)
+        && copy.users().into_iter().all(|user| user.opcode() != Opcode::LLVMGetElementPtr)
 }
 
 /// The stores to private copies from the loop on, up to the reduction.

@@ -180,12 +180,11 @@ impl<'a> Region<'a> {
 
     /// Whether no program can tell which thread executes which chunk.
     fn is_anonymous(&self) -> bool {
+        let mut functions = HashSet::new();
         self.has_no_number()
             && instructions(self.function).all(|i| {
                 let combines = self.reduction.as_ref().is_some_and(|r| r.combining.contains(&i));
-                self.is_entry(i)
-                    || combines && !i.is_call()
-                    || is_same_for_all_threads(i, &mut HashSet::new())
+                self.is_entry(i) || combines && !i.is_call() || is_same_for_all_threads(i, &mut functions)
             })
             && instructions(self.function).filter(|i| is_local(*i)).all(|local| self.is_fresh(local))
             && self.has_upper_bound()
@@ -284,12 +283,8 @@ impl<'a> Region<'a> {
 
     /// Whether nothing is computed from an iteration as a remainder. The number of a thread is one in programs that know the order, as of a buffer for each thread.
     fn has_no_remainder(&self) -> bool {
-        self.body.iter().all(|i| {
-            let is_remainder = matches!(i.opcode(), Opcode::LLVMURem | Opcode::LLVMSRem | Opcode::LLVMAnd);
-            !is_remainder
-                || i.ty().kind() == TypeKind::LLVMIntegerTypeKind && i.ty().int_width() == 1
-                || i.operands().all(|operand| !self.depends_on(operand, LOWER))
-        })
+        let remainders = self.body.iter().filter(|i| is_remainder(**i));
+        remainders.flat_map(|i| i.operands()).all(|operand| !self.depends_on(operand, LOWER))
     }
 
     /// Whether a value is computed from the first iteration of a thread, perhaps by what is loaded there.
@@ -410,7 +405,7 @@ impl Reduction {
         let elements: HashSet<Value> = stores.iter().map(|store| store.operand(0)).collect();
         let block = call.block();
         let (default, cases) = ways_behind(call)?;
-        if !end.contains(&call) || !elements.iter().all(|e| is_local(*e)) {
+        if !end.contains(&call) || !elements.iter().all(|e| is_local(*e) && carried::is_number(*e)) {
             return None;
         }
         let done = reachable(vec![default], |_| false);
@@ -484,7 +479,9 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
             Callee::Own(function) => {
                 !functions.insert(function)
                     || instructions(function).all(|i| {
-                        is_same_for_all_threads(i, functions) && (!is_local(i) || is_only_accessed(i))
+                        is_same_for_all_threads(i, functions)
+                            && (!is_local(i) || is_only_accessed(i))
+                            && !is_remainder(i)
                     })
             }
             _ => false,
@@ -497,6 +494,17 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
         | Opcode::LLVMLandingPad
         | Opcode::LLVMVAArg => false,
         _ => true,
+    }
+}
+
+/// Whether an instruction may compute a remainder.
+fn is_remainder(instruction: Value) -> bool {
+    let is_logical =
+        || instruction.ty().kind() == TypeKind::LLVMIntegerTypeKind && instruction.ty().int_width() == 1;
+    match instruction.opcode() {
+        Opcode::LLVMURem | Opcode::LLVMSRem => true,
+        Opcode::LLVMAnd => !is_logical(),
+        _ => false,
     }
 }
 
