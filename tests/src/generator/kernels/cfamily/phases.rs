@@ -17,6 +17,8 @@ impl Emitter<'_> {
         for (number, value) in program.parameters.iter().enumerate() {
             line!(text, "    P[{number}] = {value};");
         }
+        text.push_str("#pragma omp parallel for schedule(static, 5)\n");
+        text.push_str("    for (int i = 0; i < W * PITCH; i++) IX[i] = 2 * i;\n");
         text.push_str("#pragma omp parallel for\n");
         text.push_str("    for (int i = 0; i < W * PITCH; i++) IX[i] = (i * 7919 + 13) % 100003;\n");
         for (number, array) in program.arrays.iter().enumerate() {
@@ -28,8 +30,9 @@ impl Emitter<'_> {
             text.push_str("    (void)team, (void)me;\n");
             line!(
                 text,
-                "    for (long rnd = 0; rnd < {rounds}; rnd++) {{\n#pragma omp single\n    round_ = rnd;"
+                "    for (long rnd = 0; rnd < {rounds}; rnd++) {{\n    long current = -1;\n#pragma omp single copyprivate(current)\n    round_ = current = rnd;"
             );
+            text.push_str("    if (current != rnd) printf(\"round %ld is %ld\\n\", rnd, current);\n");
         } else {
             line!(text, "    for (long rnd = 0; rnd < {rounds}; rnd++) {{\n    round_ = rnd;");
         }
