@@ -1,4 +1,4 @@
-; The runtime is told how many bytes the variables of a copyprivate clause have, if the function of the clause does nothing but copy them.
+; The runtime learns how many bytes the variables of a copyprivate clause have, if the function of the clause does nothing but copy them.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-pc-linux-gnu"
 

@@ -204,7 +204,7 @@ int main(void) {
     }
 }
 
-/// What the first thread stores to local variables of a region, whose addresses a function elsewhere gets, leaves alone the variables that the region shares.
+/// What the first thread stores to local variables of a region, whose addresses a function elsewhere gets, does not take the variables that the region shares away from other processes.
 #[test]
 fn local_variables_of_regions_are_apart_from_those_of_their_callers() {
     let source = "#include <stdio.h>

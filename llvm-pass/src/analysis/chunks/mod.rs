@@ -12,7 +12,7 @@
 //! exit: ret void
 //! ```
 //!
-//! Soundness. What a chunk computes can depend on the thread by four things, and a thread's part of the chunks can be told from what it leaves behind.
+//! Soundness. What a chunk computes can depend on the thread by four things, and which chunks a thread had can show in what it leaves behind.
 //!
 //! - The number of the thread: nobody has it but entries of the runtime, and the function is the text of a region, whose parameters are the same for all threads.
 //! - Memory of the thread: thread-local variables are not mentioned, also not by functions that are called; local variables are not stored to in the loop, or begin with each iteration, and
