@@ -103,13 +103,9 @@ pub fn stores_to_list(instruction: Value, call: Value) -> bool {
         && list.opcode() == Opcode::LLVMAlloca
 }
 
-/// The instructions that store into the list of private copies of a call, of which it may be one of several; `None` if it is no local.
-pub fn stores_to_list_of(call: Value) -> Option<Vec<Value>> {
-    let list = call.operand(LIST);
-    if !list.is_instruction() || list.opcode() != Opcode::LLVMAlloca {
-        return None;
-    }
-    let (mut stores, mut work) = (vec![], vec![list]);
+/// The instructions that store addresses into the list of private copies of a call, which other calls may share.
+pub fn stores_of_list(call: Value) -> Vec<Value> {
+    let (mut stores, mut work) = (vec![], vec![call.operand(LIST)]);
     while let Some(pointer) = work.pop() {
         for user in pointer.users() {
             match user.opcode() {
@@ -119,7 +115,7 @@ pub fn stores_to_list_of(call: Value) -> Option<Vec<Value>> {
             }
         }
     }
-    Some(stores)
+    stores
 }
 
 /// What a pointer is an element of.
@@ -193,27 +189,18 @@ pub fn copied_bytes(module: Module, call: Value) -> Option<Vec<u64>> {
     let count = usize::try_from(call.operand(COUNT).int()?).ok()?;
     let pointer_size = i64::from(module.pointer_size());
     let mut out = vec![None; count];
-    let mut work = vec![list];
-    while let Some(pointer) = work.pop() {
-        for user in pointer.users() {
-            match user.opcode() {
-                Opcode::LLVMGetElementPtr => work.push(user),
-                Opcode::LLVMStore if user.operand(1) == pointer => {
-                    let (base, offset) = pointer.constant_offset(module);
-                    let index = usize::try_from(offset / pointer_size).ok()?;
-                    if base != list || offset % pointer_size != 0 {
-                        return None;
-                    }
-                    let bytes = local_bytes(module, user.operand(0))?;
-                    // Copies of a loop with a reduction share the list.
-                    if out.get(index)?.is_some_and(|known| known != bytes) {
-                        return None;
-                    }
-                    out[index] = Some(bytes);
-                }
-                _ => {}
-            }
+    for store in stores_of_list(call) {
+        let (base, offset) = store.operand(1).constant_offset(module);
+        let index = usize::try_from(offset / pointer_size).ok()?;
+        if base != list || offset % pointer_size != 0 {
+            return None;
         }
+        let bytes = local_bytes(module, store.operand(0))?;
+        // Copies of a loop with a reduction share the list.
+        if out.get(index)?.is_some_and(|known| known != bytes) {
+            return None;
+        }
+        out[index] = Some(bytes);
     }
     out.into_iter().collect()
 }

@@ -20,7 +20,7 @@
 //! - Values carried from chunk to chunk: only counters that advance by the stride that the runtime returns, which the program cannot name, or are only multiplied with it, and partial sums of reductions
 //!   ([`carried`]), which may round differently.
 //! - Others' chunks: there are no atomic or volatile accesses and no calls that could wait. Iterations of one thread may depend on each other through memory without a data race,
-//!   as `a[i] = a[i - 2]` with two threads; but a program that depends on which thread executes an iteration, other than by two loops of the same region and schedule, does not conform (OpenMP 5.2, 11.5.3, of `static`). Buffers whose
+//!   as `a[i] = a[i - 2]` with two threads; but a program that depends on which thread executes an iteration, other than by two loops of the same region and schedule, does not conform (OpenMP since 3.0, where it describes `static`). Buffers whose
 //!   index is a remainder of the iteration are such programs, too; as there are some, no remainder of an iteration is computed.
 //!
 //! Behind the loop, the function does nothing but combine a reduction: on the way on which nothing is combined no store and no call is left, so that none is the program's. It has no other
@@ -401,11 +401,15 @@ impl<'a> Region<'a> {
 impl Reduction {
     /// The reduction of a call, if it lies behind the block that ends the loop.
     fn of(call: Value, last: Block, end: &HashSet<Value>) -> Option<Reduction> {
-        let stores = reduction::stores_to_list_of(call)?;
+        let stores = reduction::stores_of_list(call);
         let elements: HashSet<Value> = stores.iter().map(|store| store.operand(0)).collect();
         let block = call.block();
         let (default, cases) = ways_behind(call)?;
-        if !end.contains(&call) || !elements.iter().all(|e| is_local(*e) && carried::is_number(*e)) {
+        let has_list = !stores.is_empty() && stores.iter().all(|s| reduction::stores_to_list(*s, call));
+        if !has_list
+            || !end.contains(&call)
+            || !elements.iter().all(|e| is_local(*e) && carried::is_number(*e))
+        {
             return None;
         }
         let done = reachable(vec![default], |_| false);
