@@ -141,6 +141,12 @@ impl Updates {
         self.is_unlisted(block, version)
     }
 
+    /// Whether as many operations have been executed with open records of a chunk as it takes for them to have been worth opening, if this process has opened them.
+    pub(crate) fn has_paid(&self, chunk: Chunk) -> bool {
+        let opening = self.openings.get((chunk.0 % STREAK_ENTRIES) as usize).and_then(Option::as_ref);
+        opening.is_none_or(|opening| opening.chunk != chunk || opening.open >= OPEN_PAYS)
+    }
+
     /// Notes that the home of a block of which this process has a copy, or in which it has stores, comes here. If somebody takes it back, so many operations are executed there before it comes again, and twice as many each time.
     fn record_taken(&mut self, block: Block, operations: u32) {
         let entry = entry(&mut self.taken, block.0, LISTED_ENTRIES);

@@ -424,7 +424,7 @@ pub trait Fabric {
     fn prefetch_move(&self, _from: Rank, _extent: Extent) {}
 
     /// Handle of a block at a process: the addresses of its words, and of those of its chunk, looked up once.
-    type Handle: Copy;
+    type Handle: Copy + Send;
     /// See the type.
     fn handle(&self, at: Rank, block: Block) -> Self::Handle;
     /// Handle of a block at this process.
@@ -437,6 +437,11 @@ pub trait Fabric {
     fn handle_elsewhere(&self, place: Self::Handle, at: Rank) -> Self::Handle {
         self.handle(at, self.target_of(place).1)
     }
+    /// Handle, at the process of `place`, of another block of the same chunk, of which this is a handle at any process.
+    #[inline(always)]
+    fn handle_beside(&self, place: Self::Handle, other: Self::Handle) -> Self::Handle {
+        self.handle(self.target_of(place).0, self.target_of(other).1)
+    }
     /// Process and block of a handle.
     fn target_of(&self, place: Self::Handle) -> (Rank, Block);
     /// [`Fabric::load`] of a word there.
@@ -448,6 +453,11 @@ pub trait Fabric {
     fn load_mark_by_handle(&self, place: Self::Handle, kind: MarkKind) -> impl Future<Output = u64> {
         let (at, block) = self.target_of(place);
         self.load(at, hint(kind, block.chunk()))
+    }
+    /// [`Fabric::load_bytes`] of the block there.
+    fn value_by_handle(&self, place: Self::Handle, offset: usize, bytes: usize) -> impl Future<Output = u64> {
+        let (at, block) = self.target_of(place);
+        self.load_bytes(at, block, offset, bytes)
     }
     /// [`Fabric::update_bytes`] of the block there.
     fn update_by_handle(

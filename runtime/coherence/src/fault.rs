@@ -301,6 +301,10 @@ faults! {
     ClosedBesideOperation,
     /// An operation is executed although the records were not open any more when the process had said that it executes one.
     OpenUnchecked,
+    /// An operation is executed where an earlier one has found the home with open records, though these were closed since.
+    OpenHomeNotCompared,
+    /// Homes of a chunk at two processes count as homes at one, if their records have the same word.
+    OpenHomesMixed,
     /// An operation is executed at a write-protected home whose records are open.
     OpenShared,
     /// An operation is executed at a home whose records are open, without a version, though the block was read there.

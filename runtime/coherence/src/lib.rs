@@ -52,6 +52,7 @@ mod migration_on_miss;
 mod miss;
 mod only_copy;
 mod open;
+mod open_homes;
 mod overwrite;
 mod probable_owner;
 mod queue_lock;
@@ -74,6 +75,7 @@ pub mod types;
 mod write_single;
 
 use std::hash::{Hash, Hasher};
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -94,6 +96,7 @@ use calls::piggyback::Piggyback;
 pub use dsm_abi::part::{Part, Parts};
 use dsm_abi::state as abi;
 use expire::Leases;
+use open_homes::OpenHomes;
 use rings::Rings;
 use signature::{Front, Signature};
 use stats::Stats;
@@ -106,6 +109,7 @@ pub struct Coherence<F: Fabric> {
     stats: Stats,
     leases: F::Exclusive<Leases>,
     updates: F::Exclusive<Updates>,
+    open_homes: F::Exclusive<OpenHomes<F::Handle>>,
     front: Arc<Front>,
     piggyback: Piggyback,
     ahead: F::Exclusive<Ahead>,
@@ -138,6 +142,7 @@ impl<F: Fabric> Coherence<F> {
             stats: Stats::default(),
             leases: F::Exclusive::new(Leases::default()),
             updates: F::Exclusive::new(Updates::default()),
+            open_homes: F::Exclusive::new(OpenHomes::default()),
             front,
             piggyback,
             ahead: F::Exclusive::new(Ahead::default()),
@@ -173,6 +178,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Gives up blocks that will not be used any more, or not until [`Coherence::adopt`]. No process uses them now.
     pub fn discard(&self, extents: impl Iterator<Item = Extent>) {
+        self.open_homes().clear();
         for part in extents.flat_map(Extent::chunks) {
             for kind in MarkKind::ALL.into_iter().filter(|_| !self.fabric.fault(Fault::DiscardKeepsMarks)) {
                 let word = Word::Mark { kind, level: 0, index: part.first.chunk().0 };
@@ -232,6 +238,7 @@ impl<F: Fabric> Coherence<F> {
         self.signature().digest(&mut h);
         h.write_u64(self.listed().digest());
         self.updates().hash(&mut h);
+        self.open_homes().hash(&mut h);
         self.piggyback.digest(&mut h);
         self.ahead().hash(&mut h);
         self.rings().hash(&mut h);
@@ -274,6 +281,11 @@ impl<F: Fabric> Coherence<F> {
 
     fn updates(&self) -> <F::Exclusive<Updates> as Exclusive<Updates>>::Guard<'_> {
         self.updates.lock()
+    }
+
+    #[inline(always)]
+    fn open_homes(&self) -> impl DerefMut<Target = OpenHomes<F::Handle>> + use<'_, F> {
+        self.open_homes.lock()
     }
 
     fn ahead(&self) -> <F::Exclusive<Ahead> as Exclusive<Ahead>>::Guard<'_> {

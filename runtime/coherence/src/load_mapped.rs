@@ -39,7 +39,7 @@ macro_rules! maybe_async {
                     let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
                     let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
                     if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::LoadAnywhere) {
-                        let value = $wait!(fabric.load_bytes(to, block, offset, bytes));
+                        let value = $wait!(fabric.value_by_handle(home, offset, bytes));
                         let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
                         loaded = (seen == sequence).then_some(value);
                     }

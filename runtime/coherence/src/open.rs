@@ -61,10 +61,10 @@ pub async fn close<F: Fabric + ?Sized>(fabric: &F, at: Rank, chunk: Chunk, seen:
 }
 
 /// What keeps a home, and the versions of its chunk, as they are during an operation.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Hash)]
 enum Held {
-    /// Records that are open, and the mark of this process. Whether they still were open behind the mark.
-    Open(bool),
+    /// Records that are open, and the mark of this process. What their word was behind the mark.
+    Open(u64),
     /// The lock of the records, whose word was this.
     Locked(u64),
 }
@@ -75,8 +75,7 @@ struct Done<T> {
     result: T,
     /// Of the block, of which the result is part.
     version: Timestamp,
-    /// What the word of the records was, if they were locked.
-    sequence: Option<u64>,
+    held: Held,
 }
 
 /// What an operation orders.
@@ -92,7 +91,7 @@ pub enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_in:ident $update_ordered:ident $store_mapped:ident $try_mapped:ident $operate:ident $copied:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_again:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_again:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -104,7 +103,30 @@ macro_rules! maybe_async {
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
-                $call!(self.$update_in(block, (offset, bytes), update, order))
+                match $call!(self.$update_again(block, offset, bytes, update, order)) {
+                    Some(old) => Some(old),
+                    None => $call!(self.$update_in(block, (offset, bytes), update, order)),
+                }
+            }
+
+            /// As [`Coherence::update_mapped`], where an earlier operation has found the home and what it found still holds ([`crate::open_homes`]).
+            #[inline(always)]
+            pub $($asyncness)? fn $update_again(
+                &self,
+                block: Block,
+                offset: usize,
+                bytes: usize,
+                update: Update,
+                order: Order,
+            ) -> Option<u64> {
+                let old = $call!(self.$change_again(
+                    (block, offset),
+                    order,
+                    #[inline(always)]
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                ))?;
+                self.stats.mine().add(|count| &count.atomics_open, 1);
+                Some(old)
             }
 
             #[inline(always)]
@@ -115,7 +137,7 @@ macro_rules! maybe_async {
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
-                $call!(self.$try_mapped(
+                $call!(self.$change_at_home(
                     block,
                     (offset, bytes),
                     order,
@@ -136,21 +158,33 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<(u64, bool)> {
-                let old = $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?;
+                let again = $call!(self.$change_again(
+                    (block, offset),
+                    Order::Released,
+                    #[inline(always)]
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                ));
+                let old = match again {
+                    Some(old) => old,
+                    None => $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?,
+                };
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
-                for from in (0..self.fabric.size()).map(Rank) {
-                    if from == self.me() {
-                        continue;
+                let (size, me) = (self.fabric.size(), self.me().0);
+                let mut from = 0;
+                while from < size {
+                    if from != me {
+                        let state = $wait!(self.fabric.load(Rank(from), Word::LogState));
+                        is_new |= !self.has_read(Rank(from), state);
+                        self.fabric.live_since(checkpoint, || (old, is_new, from));
                     }
-                    let state = $wait!(self.fabric.load(from, Word::LogState));
-                    is_new |= !self.has_read(from, state);
-                    self.fabric.live_since(checkpoint, || (old, is_new, from));
+                    from += 1;
                 }
                 let stats = self.stats.mine();
+                stats.add(|count| &count.atomics_open, again.is_some().into());
                 stats.add(|count| &count.releases, 1);
                 if !is_new {
-                    stats.add(|count| &count.acquires, u64::from(self.fabric.size()) - 1);
+                    stats.add(|count| &count.acquires, u64::from(size) - 1);
                 }
                 Some((old, is_new))
             }
@@ -164,20 +198,23 @@ macro_rules! maybe_async {
                 bytes: usize,
                 value: u64,
             ) -> bool {
-                $call!(self.$try_mapped(
+                let change = move |home| self.fabric.store_by_handle(home, offset, bytes, value);
+                if $call!(self.$change_again((block, offset), Order::Relaxed, change)).is_some() {
+                    self.stats.mine().add(|count| &count.atomics_open, 1);
+                    return true;
+                }
+                $call!(self.$change_at_home(
                     block,
                     (offset, bytes),
                     Order::Relaxed,
-                    #[inline(always)]
-                    move |home| self.fabric.store_by_handle(home, offset, bytes, value),
+                    change,
                     #[inline(always)]
                     move |()| Some(value)
                 ))
                 .is_some()
             }
 
-            #[inline(always)]
-            $($asyncness)? fn $try_mapped<T, R>(
+            $($asyncness)? fn $change_at_home<T, R>(
                 &self,
                 block: Block,
                 (offset, bytes): (usize, usize),
@@ -211,11 +248,10 @@ macro_rules! maybe_async {
                     _ => return None,
                 };
                 fabric.prefetch_part(home, offset);
-                let is_unpublished = || self.front.has_deferred() || !fabric.none_marked(&[MarkKind::Dirty]);
-                if order == Order::Released && is_unpublished() {
+                if order == Order::Released && self.is_unpublished() {
                     return None;
                 }
-                let Done { result, version, sequence } = $call!(self.$operate(home, order, only_copy, change, stored))?;
+                let Done { result, version, held } = $call!(self.$operate(home, order, only_copy, change, stored))?;
                 if only_copy {
                     self.updates().record_beside_copy(block);
                     if let Some(value) = stored(result) {
@@ -224,18 +260,21 @@ macro_rules! maybe_async {
                 }
                 // Nothing is fetched ahead where all segments are mapped.
                 if is_elsewhere {
-                    let is_unlisted = match sequence {
-                        Some(sequence) => self.updates().record(block, version, sequence),
-                        None => self.updates().record_open(block, version),
+                    let is_unlisted = match held {
+                        Held::Locked(sequence) => self.updates().record(block, version, sequence),
+                        Held::Open(_) => self.updates().record_open(block, version),
                     };
                     if is_unlisted && !only_copy {
                         self.list_update(block, fabric.target_of(home).0, version);
                     }
                 }
-                let is_call = sequence.is_some() && is_elsewhere;
+                if let Held::Open(records) = held && !only_copy {
+                    self.remember_open_home(home, records);
+                }
+                let is_call = matches!(held, Held::Locked(_)) && is_elsewhere;
                 let stats = self.stats.mine();
                 stats.add(|count| &count.calls, is_call.into());
-                stats.add(|count| &count.atomics_open, sequence.is_none().into());
+                stats.add(|count| &count.atomics_open, matches!(held, Held::Open(_)).into());
                 Some(result)
             }
 
@@ -268,12 +307,12 @@ macro_rules! maybe_async {
                     true => {
                         fabric.set_own(operating, block.bit());
                         fabric.fence();
-                        Held::Open(is_open($wait!(fabric.load_by_handle(home, BlockWord::Records))))
+                        Held::Open($wait!(fabric.load_by_handle(home, BlockWord::Records)))
                     }
                     false if fabric.fault(Fault::UpdateUnlocked) => Held::Locked(0),
                     false => Held::Locked($wait!(fabric.try_lock_by_handle(home))?),
                 };
-                let is_held = !matches!(held, Held::Open(false)) || fabric.fault(Fault::OpenUnchecked);
+                let is_held = !matches!(held, Held::Open(records) if !is_open(records)) || fabric.fault(Fault::OpenUnchecked);
                 // Behind the fence, or the lock, which is one: it waits for what the thread has stored; that of a release would do so before all the other steps.
                 let is_released = order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
                 let (mut done, mut is_copied) = (None, false);
@@ -306,11 +345,7 @@ macro_rules! maybe_async {
                             $wait!(fabric.post_by_handle(home, BlockWord::Lease, version));
                             $wait!(fabric.flush(at));
                         }
-                        let sequence = match held {
-                            Held::Open(_) => None,
-                            Held::Locked(sequence) => Some(sequence),
-                        };
-                        done = Some(Done { result, version, sequence });
+                        done = Some(Done { result, version, held });
                     }
                 }
                 match held {
@@ -334,7 +369,7 @@ macro_rules! maybe_async {
 
             /// The blocks of the chunk at a home elsewhere of whose present versions others may have copies, though they are writable there.
             #[inline(always)]
-            $($asyncness)? fn $copied(&self, home: F::Handle) -> u64 {
+            pub(crate) $($asyncness)? fn $copied(&self, home: F::Handle) -> u64 {
                 let mut copied = 0;
                 for (kind, passed_over) in [(MarkKind::Read, Fault::UpdateBesideReader), (MarkKind::Dirty, Fault::UpdateBesideStore)] {
                     if !self.fabric.fault(passed_over) {
@@ -347,14 +382,20 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_in update_ordered store_mapped try_mapped operate copied);
-maybe_async!(poll_once call () update_mapped_sync update_in_sync update_ordered_sync store_mapped_sync try_mapped_sync operate_sync copied_sync);
+maybe_async!(wait wait (async) update_mapped update_again update_in update_ordered store_mapped change_at_home operate copied change_again);
+maybe_async!(poll_once call () update_mapped_sync update_again_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_again_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.
     #[inline(always)]
     fn may_lock(&self, order: &Order) -> bool {
         F::SYNCHRONOUS || *order == Order::Released
+    }
+
+    /// Whether there is something that a release would publish, as far as this thread knows.
+    #[inline(always)]
+    pub(crate) fn is_unpublished(&self) -> bool {
+        self.front.has_deferred() || !self.fabric.none_marked(&[MarkKind::Dirty])
     }
 
     /// Waits until a word differs from what it was when it kept this process from going on; who finds records open closes them.

@@ -567,6 +567,16 @@ impl MappedBytes {
         unsafe { with_atomic!(self.0, Width::of(bytes), |integer| integer.store(value as _, order)) }
     }
 
+    /// Reads 1, 2, 4 or 8 bytes here, which change as one.
+    ///
+    /// # Safety
+    /// As for [`Bytes::load`].
+    #[inline(always)]
+    pub unsafe fn load(self, bytes: usize) -> u64 {
+        // SAFETY: the caller's promise; all access is atomic.
+        unsafe { with_atomic!(self.0, Width::of(bytes), |integer| atomic::Atomic::load(integer)) }
+    }
+
     /// Adds to an integer of 1, 2, 4 or 8 bytes here; returns the old value.
     ///
     /// # Safety

@@ -299,6 +299,11 @@ pub struct Mapped {
     bytes: usize,
 }
 
+// SAFETY: as for `Segments`.
+unsafe impl Send for Mapped {}
+// SAFETY: as for `Segments`.
+unsafe impl Sync for Mapped {}
+
 impl Debug for Mapped {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mapped").field("bytes", &self.bytes).finish_non_exhaustive()

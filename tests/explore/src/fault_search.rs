@@ -108,7 +108,8 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         Fault::ClosedBesideOperation => Some(additions_beside_moves()),
-        Fault::OpenUnchecked => Some(additions_at_a_home_that_moves()),
+        Fault::OpenUnchecked | Fault::OpenHomeNotCompared => Some(additions_at_a_home_that_moves()),
+        Fault::OpenHomesMixed => Some(additions_at_two_homes()),
         Fault::OpenShared => Some(addition_at_a_shared_home()),
         Fault::OpenBesideReader => Some(addition_beside_a_reader()),
         Fault::CopiedLookedEarly => Some(ordered_addition_beside_a_reader()),
@@ -234,6 +235,11 @@ pub fn additions_at_a_home_that_moves() -> Program {
     let taker = "barrier r2 a0 r2 a0 lock0 r0 unlock0";
     let beside = "barrier a4 a4 a4 a4 a4 a4 lock0 r0 unlock0";
     Program::parse(3, 2, 4, &[home, taker, beside]).home_run(2)
+}
+
+/// A process adds to blocks of one chunk that have homes at two processes, each with open records of the same word.
+pub fn additions_at_two_homes() -> Program {
+    Program::parse(3, 2, 4, &["", "", "a0 a0 a4 a4 a0 lock0 unlock0"])
 }
 
 /// A process adds to a block whose home is write-protected, as another one has a copy, while the records are open because of the block beside it.

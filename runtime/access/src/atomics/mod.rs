@@ -156,9 +156,9 @@ pub fn store_at_home(address: usize, size: usize, value: u64) -> bool {
 
 /// Executes a load that has missed at the home of its block, if that is worth while and possible.
 fn load_at_home(address: usize, size: usize) -> Option<u64> {
-    let shared =
-        memory::shared().filter(|_| memory::is_shared(address) && atomic::is_direct(address, size))?;
-    let (block, offset) = memory::get().geometry().locate(address);
+    let memory = memory::get();
+    let shared = memory.shared().filter(|_| atomic::is_direct(address, size))?;
+    let (block, offset) = memory.geometry().locate_shared(address)?;
     if !loads::belongs_at_home(block.0, RELEASES.get())
         || profile::is_on()
         || deferred::is_kept(block.chunk())
@@ -452,15 +452,15 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     op: u32,
     order: u32,
 ) {
+    // SAFETY: the caller's promise.
+    if unsafe { sized::add_at_once(addr, value, old, size, op, order) } {
+        return;
+    }
     let is_posted = old.is_null() && order == order::RELAXED;
     let address = addr as usize;
     // SAFETY: the caller's promise.
     let operand = || unsafe { get(value, size) };
-    if is_posted {
-        if sized::add_here(address, size, op, || operand() as u64) {
-            return;
-        }
-    } else if let Some(before_value) = sized::rmw_at_once(addr, size, op, || operand() as u64, order) {
+    if !is_posted && let Some(before_value) = sized::rmw_at_once(addr, size, op, || operand() as u64, order) {
         if !old.is_null() {
             // SAFETY: the caller's promise.
             unsafe { put(old, size, before_value.into()) };
@@ -477,7 +477,11 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if op.is_float() && !matches!(size, 4 | 8) {
         crate::job::die(&format!("atomic floating-point operation on {size} bytes is not supported"));
     }
-    if is_posted && is_worth_keeping(address) && deferred::post(address, size, op, operand) {
+    if is_posted
+        && !sized::is_addition(op as u32, size)
+        && is_worth_keeping(address)
+        && deferred::post(address, size, op, operand)
+    {
         return;
     }
     // A sum that others add to as well tells nobody that something else is there.

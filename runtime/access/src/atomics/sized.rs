@@ -2,12 +2,14 @@
 //!
 //! They are not inlined, as LLVM would make one code of several, which decides at each step.
 
-use dsm_abi::atomic::{RmwOp, Update};
+use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
 use dsm_coherence::{Block, Order};
 
-use super::update_at_once;
+use super::{get, is_worth_keeping, put, update_at_once};
 use crate::memory::{self, Shared, fabric::run_sync};
+use crate::posted::deferred;
+use crate::profile;
 
 const ADD: u32 = RmwOp::Add as u32;
 const FADD: u32 = RmwOp::FAdd as u32;
@@ -25,29 +27,96 @@ macro_rules! addition {
     };
 }
 
+/// The addition of a code.
+const fn op_of(code: u32) -> RmwOp {
+    if code == FADD { RmwOp::FAdd } else { RmwOp::Add }
+}
+
 /// The operation of an instance.
 const fn adding<const OP: u32>(operand: u64) -> Update {
-    let op = if OP == FADD { RmwOp::FAdd } else { RmwOp::Add };
-    Update::Rmw { op, operand: operand as u128 }
+    Update::Rmw { op: op_of(OP), operand: operand as u128 }
 }
 
-/// Adds to a variable whose home is here, by the code of an operation, if that is an addition and there is nothing to wait for; `false`: nothing was done.
+/// Whether an operation by its code is an addition that has an instance.
 #[inline(always)]
-pub fn add_here(address: usize, size: u32, op: u32, operand: impl Fn() -> u64) -> bool {
-    addition!(op, size, add_local(address, operand()), false)
+pub fn is_addition(op: u32, size: u32) -> bool {
+    matches!((op, size), (ADD | FADD, 4 | 8))
 }
 
+/// Executes the program's operation of a code, or keeps it, if that is an addition to a number of 4 or 8 bytes, and there is nothing to wait for; `false`: neither.
+///
+/// # Safety
+/// As for [`__dsm_atomic_rmw`](super::__dsm_atomic_rmw).
+#[inline(always)]
+pub unsafe fn add_at_once(
+    address: *mut u8,
+    value: *const u8,
+    old: *mut u8,
+    size: u32,
+    op: u32,
+    order: u32,
+) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { addition!(op, size, add_sized(address, value, old, order), false) }
+}
+
+/// # Safety
+/// As for [`add_at_once`], of a size and an operation.
 #[inline(never)]
-fn add_local<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -> bool {
+unsafe fn add_sized<const OP: u32, const SIZE: u32>(
+    address: *mut u8,
+    value: *const u8,
+    old: *mut u8,
+    order: u32,
+) -> bool {
+    // SAFETY: the caller's operand has so many bytes.
+    let operand = unsafe { get(value, SIZE) } as u64;
+    if old.is_null() && order == order::RELAXED {
+        return match SIZE {
+            4 => add_relaxed::<OP, 4>(address as usize, operand),
+            _ => add_relaxed::<OP, 8>(address as usize, operand),
+        };
+    }
+    let Some(before_value) = update_at_once(address, SIZE, adding::<OP>(operand), order) else {
+        return false;
+    };
+    if !old.is_null() {
+        // SAFETY: as above.
+        unsafe { put(old, SIZE, before_value.into()) };
+    }
+    true
+}
+
+/// Adds to a variable whose home is here, or was found with open records, if there is nothing to wait for, or keeps the addition; `false`: neither.
+#[inline(never)]
+fn add_relaxed<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -> bool {
     let memory = memory::get();
-    if !address.is_multiple_of(SIZE) || memory.table().get(address) != WRITABLE {
+    if !address.is_multiple_of(SIZE) {
         return false;
     }
     let Some(shared) = memory.shared() else { return false };
     let Some((block, offset)) = memory.geometry().locate_shared(address) else { return false };
+    let is_here = memory.table().get(address) == WRITABLE;
+    if !is_here
+        && is_worth_keeping(address)
+        && deferred::post(address, SIZE as u32, op_of(OP), operand.into())
+    {
+        return true;
+    }
+    let again = || {
+        let coherence = &shared.coherence;
+        coherence.update_again_sync(block, offset, SIZE, adding::<OP>(operand), Order::Relaxed)
+    };
     run_sync(
         #[inline(always)]
-        || shared.coherence.update_local_sync(block, offset, SIZE, adding::<OP>(operand)),
+        || match is_here {
+            true => again().or_else(
+                #[inline(always)]
+                || shared.coherence.update_local_sync(block, offset, SIZE, adding::<OP>(operand)),
+            ),
+            false if profile::is_on() || deferred::is_kept(block.chunk()) => None,
+            false => again(),
+        },
     )
     .is_some()
 }
@@ -83,7 +152,7 @@ fn add_mapped<const OP: u32, const SIZE: usize>(
     )
 }
 
-/// As [`update_at_once`], of an operation by its code.
+/// As [`update_at_once`], of an operation by its code that [`add_at_once`] does not execute.
 #[inline(always)]
 pub fn rmw_at_once(
     address: *mut u8,
@@ -92,12 +161,11 @@ pub fn rmw_at_once(
     operand: impl Fn() -> u64,
     order: u32,
 ) -> Option<u64> {
-    let other = || {
-        let op = RmwOp::from_code(op).filter(|op| !op.is_float() || matches!(size, 4 | 8))?;
-        let update = Update::Rmw { op, operand: operand().into() };
-        update_any_at_once(address, size, update, order)
-    };
-    addition!(op, size, add_at_once(address, order, operand()), other())
+    if is_addition(op, size) {
+        return None;
+    }
+    let op = RmwOp::from_code(op).filter(|op| !op.is_float() || matches!(size, 4 | 8))?;
+    update_any_at_once(address, size, Update::Rmw { op, operand: operand().into() }, order)
 }
 
 /// As [`update_at_once`], of a compare-and-swap.
@@ -115,11 +183,6 @@ pub fn compare_exchange_at_once(
         8 => compare_exchange_sized_at_once::<8>(address, expected, new, order),
         _ => update_any_at_once(address, size, update, order),
     }
-}
-
-#[inline(never)]
-fn add_at_once<const OP: u32, const SIZE: u32>(address: *mut u8, order: u32, operand: u64) -> Option<u64> {
-    update_at_once(address, SIZE, adding::<OP>(operand), order)
 }
 
 #[inline(never)]

@@ -18,7 +18,7 @@ use crate::protection;
 pub struct BlockHandle {
     pub(super) at: Rank,
     pub(super) block: Block,
-    segment: Mapped,
+    pub(super) segment: Mapped,
     pub(super) header: MappedBytes,
     pub(super) link: MappedBytes,
     /// Lease and version.
@@ -159,6 +159,14 @@ impl SegmentFabric {
                 )
             },
         )
+    }
+
+    /// Reads some aligned bytes of a block at once.
+    #[inline(always)]
+    pub(super) fn load_there(&self, handle: BlockHandle, offset: usize, bytes: usize) -> u64 {
+        assert!(offset + bytes <= handle.bytes && is_direct(offset, bytes));
+        // SAFETY: inside a block and aligned, as blocks start being aligned.
+        unsafe { handle.data.skip(offset).load(bytes) }
     }
 
     /// Stores to a part of a block that the processor's instructions store to as one.

@@ -417,6 +417,12 @@ impl Fabric for SegmentFabric {
     }
 
     #[inline(always)]
+    fn handle_beside(&self, handle: BlockHandle, other: BlockHandle) -> BlockHandle {
+        let place = (other.offset, other.bytes);
+        BlockHandle { header: handle.header, ..self.handle_in(handle.segment, handle.at, other.block, place) }
+    }
+
+    #[inline(always)]
     fn target_of(&self, handle: BlockHandle) -> (Rank, Block) {
         (handle.at, handle.block)
     }
@@ -429,6 +435,11 @@ impl Fabric for SegmentFabric {
     #[inline(always)]
     fn load_mark_by_handle(&self, handle: BlockHandle, kind: MarkKind) -> impl Future<Output = u64> {
         ready(self.mark_of(handle, kind).load(Ordering::SeqCst))
+    }
+
+    #[inline(always)]
+    fn value_by_handle(&self, handle: BlockHandle, offset: usize, bytes: usize) -> impl Future<Output = u64> {
+        ready(self.load_there(handle, offset, bytes))
     }
 
     #[inline(always)]

@@ -1,0 +1,174 @@
+//! Homes at which operations have found open records, for the next operations on the same blocks: an inline cache (Deutsch and Schiffman, POPL 1984) of what [`crate::open`] looks up.
+//!
+//! The word of the records has another sequence number each time that they are locked. While it is the same, and says *open*, no home of the chunk has come or gone, none has been write-protected, and
+//! no version has changed. So an operation that finds the word of an earlier one knows where the home is, that the block may be changed there, and that its version is listed.
+//! It looks anew at what may change besides: the state of the block here, who has marked the block at its home, and what is to be published.
+
+use std::fmt::{self, Debug, Formatter};
+use std::hash::{Hash, Hasher};
+
+use crate::block_word::BlockWord;
+use crate::fabric::{Fabric, MarkKind};
+use crate::migration_on_miss::hint;
+use crate::open::Order;
+use crate::types::{Block, Chunk, Rank};
+use crate::{Coherence, Fault, abi};
+
+/// Chunks that have entries; two with the same remainder share one.
+const ENTRIES: u64 = 256;
+
+/// Homes of a chunk at one process.
+#[derive(Clone, Copy)]
+struct OpenHome<H> {
+    chunk: Chunk,
+    at: Rank,
+    /// Word of the records there, which were open.
+    records: u64,
+    /// Blocks that have been changed there since.
+    blocks: u64,
+    /// Handle of one of them.
+    place: H,
+}
+
+/// Those of a process, in a table without chains: for each chunk the blocks at home here, and those at home at one other process.
+pub(crate) struct OpenHomes<H>(Vec<[Option<OpenHome<H>>; 2]>);
+
+impl<H> Default for OpenHomes<H> {
+    fn default() -> Self {
+        OpenHomes(Vec::new())
+    }
+}
+
+impl<H> Debug for OpenHomes<H> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenHomes").finish_non_exhaustive()
+    }
+}
+
+impl<H> Hash for OpenHomes<H> {
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        for home in self.0.iter().flatten().flatten() {
+            (home.chunk, home.at, home.records, home.blocks).hash(state);
+        }
+    }
+}
+
+impl<H: Copy> OpenHomes<H> {
+    /// Word of the records, and handle of some block of the chunk, where a block's home was found.
+    #[inline(always)]
+    fn find(&self, block: Block, is_here: bool) -> Option<(u64, H)> {
+        let chunk = block.chunk();
+        let entry = self.0.get((chunk.0 % ENTRIES) as usize)?;
+        let home = entry[usize::from(is_here)].as_ref()?;
+        (home.chunk == chunk && home.blocks & block.bit() != 0).then_some((home.records, home.place))
+    }
+
+    /// Adds a block to those of its chunk that were found at a process with this word, if `is_same` says so of that process.
+    fn insert(
+        &mut self,
+        block: Block,
+        (at, is_here): (Rank, bool),
+        (records, place): (u64, H),
+        is_same: impl Fn(Rank) -> bool,
+    ) {
+        let chunk = block.chunk();
+        let index = (chunk.0 % ENTRIES) as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, [None; 2]);
+        }
+        let entry = &mut self.0[index][usize::from(is_here)];
+        // Words of different processes may be the same by chance.
+        let others = entry.filter(|home| home.chunk == chunk && home.records == records && is_same(home.at));
+        let blocks = others.map_or(0, |home| home.blocks) | block.bit();
+        *entry = Some(OpenHome { chunk, at, records, blocks, place });
+    }
+
+    /// Records at the process whose blocks these are have been closed since their word was this.
+    fn forget(&mut self, chunk: Chunk, is_here: bool, records: u64) {
+        let entry =
+            self.0.get_mut((chunk.0 % ENTRIES) as usize).map(|entry| &mut entry[usize::from(is_here)]);
+        if let Some(entry) = entry
+            && entry.as_ref().is_some_and(|home| home.chunk == chunk && home.records == records)
+        {
+            *entry = None;
+        }
+    }
+
+    /// Blocks have other homes, whatever the words of their records.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// See the module `maybe_async`.
+macro_rules! maybe_async {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $change_again:ident $copied:ident) => {
+        impl<F: Fabric> Coherence<F> {
+            /// Executes an operation at the home of a block where an earlier one has found it, if the records there have been open since. `None`: nothing was done. The caller counts it.
+            #[inline(always)]
+            pub(crate) $($asyncness)? fn $change_again<T, R>(
+                &self,
+                (block, offset): (Block, usize),
+                order: Order,
+                change: impl FnOnce(F::Handle) -> R,
+            ) -> Option<T>
+            where
+                T: Copy + Hash,
+                R: Future<Output = T>,
+            {
+                let fabric = &self.fabric;
+                let chunk = block.chunk();
+                let _locked = $wait!(fabric.lock_chunk(chunk));
+                let here = fabric.own_handle(block);
+                let is_here = match fabric.state_by_handle(here) {
+                    abi::WRITABLE => true,
+                    abi::NOTICED | abi::COLD | abi::EXPIRED => false,
+                    _ => return None,
+                };
+                let (records, beside) = self.open_homes().find(block, is_here)?;
+                let place = fabric.handle_beside(beside, here);
+                fabric.prefetch_part(place, offset);
+                if order == Order::Released && self.front.has_deferred() {
+                    return None;
+                }
+                let checkpoint = fabric.checkpoint();
+                if $wait!(fabric.load_by_handle(place, BlockWord::Records)) != records && !fabric.fault(Fault::OpenHomeNotCompared) {
+                    self.open_homes().forget(chunk, is_here, records);
+                    return None;
+                }
+                fabric.live_since(checkpoint, || (block, is_here, records));
+                let operating = hint(MarkKind::Operating, chunk);
+                fabric.set_own(operating, block.bit());
+                fabric.fence();
+                let mut is_allowed = $wait!(fabric.load_by_handle(place, BlockWord::Records)) == records
+                    || fabric.fault(Fault::OpenHomeNotCompared);
+                is_allowed &= order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
+                if is_allowed && !is_here && !fabric.fault(Fault::OpenBesideReader) {
+                    is_allowed = $call!(self.$copied(place)) & block.bit() == 0;
+                }
+                let mut done = None;
+                if is_allowed {
+                    done = Some($wait!(change(place)));
+                }
+                fabric.set_own(operating, 0);
+                fabric.live_since(checkpoint, || done);
+                done
+            }
+        }
+    };
+}
+
+maybe_async!(wait wait (async) change_again copied);
+maybe_async!(poll_once call () change_again_sync copied_sync);
+
+impl<F: Fabric> Coherence<F> {
+    /// Remembers the home of a block, whose version is listed, for [`Coherence::change_again`].
+    pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64) {
+        let (at, block) = self.fabric.target_of(place);
+        // Operations with open records are counted until they are many.
+        if !F::SYNCHRONOUS || self.updates().has_paid(block.chunk()) {
+            let is_same = |other| other == at || self.fabric.fault(Fault::OpenHomesMixed);
+            self.open_homes().insert(block, (at, at == self.me()), (records, place), is_same);
+        }
+    }
+}
