@@ -514,25 +514,22 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     failure: u32,
 ) -> u32 {
     // SAFETY: the caller's promise.
+    if let Some(swapped) = unsafe { sized::compare_exchange_at_once(addr, expected, desired, size, success) }
+    {
+        return swapped.into();
+    }
+    // SAFETY: as above.
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
+    before(success);
     let update_by = Update::CompareExchange { expected: wanted, new };
-    let at_once = sized::compare_exchange_at_once(addr, size, wanted as u64, new as u64, success);
-    let old = at_once.map_or_else(
-        || {
-            before(success);
-            update(addr, size, update_by, order_of(success.max(failure)))
-        },
-        u128::from,
-    );
-    // SAFETY: the caller's promise.
+    let old = update(addr, size, update_by, order_of(success.max(failure)));
+    // SAFETY: as above.
     unsafe { put(expected, size, old) };
     let swapped = old == wanted;
     if !swapped {
         poll(addr as usize, old as u64);
     }
-    if at_once.is_none() {
-        after(if swapped { success } else { failure });
-    }
+    after(if swapped { success } else { failure });
     u32::from(swapped)
 }
 

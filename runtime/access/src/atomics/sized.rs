@@ -6,7 +6,7 @@ use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
 use dsm_coherence::{Block, Order};
 
-use super::{get, is_worth_keeping, put, update_at_once};
+use super::{get, is_worth_keeping, poll, put, update_at_once};
 use crate::memory::{self, Shared, fabric::run_sync};
 use crate::posted::deferred;
 use crate::profile;
@@ -168,32 +168,60 @@ pub fn rmw_at_once(
     update_any_at_once(address, size, Update::Rmw { op, operand: operand().into() }, order)
 }
 
-/// As [`update_at_once`], of a compare-and-swap.
+/// Executes the program's compare-and-swap as [`update_at_once`] does; whether it has swapped.
+///
+/// # Safety
+/// As for [`__dsm_atomic_cas`](super::__dsm_atomic_cas).
 #[inline(always)]
-pub fn compare_exchange_at_once(
+pub unsafe fn compare_exchange_at_once(
     address: *mut u8,
+    expected: *mut u8,
+    desired: *const u8,
     size: u32,
-    expected: u64,
-    new: u64,
     order: u32,
-) -> Option<u64> {
-    let update = Update::CompareExchange { expected: expected.into(), new: new.into() };
-    match size {
-        4 => compare_exchange_sized_at_once::<4>(address, expected, new, order),
-        8 => compare_exchange_sized_at_once::<8>(address, expected, new, order),
-        _ => update_any_at_once(address, size, update, order),
+) -> Option<bool> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            4 => compare_exchange_sized::<4>(address, expected, desired, order),
+            8 => compare_exchange_sized::<8>(address, expected, desired, order),
+            _ => compare_exchange(address, expected, desired, (size, order), update_any_at_once),
+        }
     }
 }
 
+/// # Safety
+/// As for [`compare_exchange_at_once`], of a size.
 #[inline(never)]
-fn compare_exchange_sized_at_once<const SIZE: u32>(
+unsafe fn compare_exchange_sized<const SIZE: u32>(
     address: *mut u8,
-    expected: u64,
-    new: u64,
+    expected: *mut u8,
+    desired: *const u8,
     order: u32,
-) -> Option<u64> {
-    let update = Update::CompareExchange { expected: expected.into(), new: new.into() };
-    update_at_once(address, SIZE, update, order)
+) -> Option<bool> {
+    // SAFETY: the caller's promise.
+    unsafe { compare_exchange(address, expected, desired, (SIZE, order), update_at_once) }
+}
+
+/// # Safety
+/// As for [`compare_exchange_at_once`].
+#[inline(always)]
+unsafe fn compare_exchange(
+    address: *mut u8,
+    expected: *mut u8,
+    desired: *const u8,
+    (size, order): (u32, u32),
+    execute: impl Fn(*mut u8, u32, Update, u32) -> Option<u64>,
+) -> Option<bool> {
+    // SAFETY: the caller's operands have so many bytes.
+    let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
+    let old = execute(address, size, Update::CompareExchange { expected: wanted, new }, order)?.into();
+    // SAFETY: as above.
+    unsafe { put(expected, size, old) };
+    if old != wanted {
+        poll(address as usize, old as u64);
+    }
+    Some(old == wanted)
 }
 
 #[inline(never)]

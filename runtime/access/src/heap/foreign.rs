@@ -174,7 +174,7 @@ pub fn after_acquire() {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn has_arrivals() -> bool {
     /// The own control area's word, looked up once.
     static ARRIVALS: OnceLock<Word> = OnceLock::new();
@@ -183,7 +183,7 @@ fn has_arrivals() -> bool {
 }
 
 /// Whether [`before_release`], [`after_release`] and [`after_acquire`] have nothing to do.
-#[inline]
+#[inline(always)]
 pub fn is_quiet() -> bool {
     WAITING.load(Ordering::Relaxed) < ENOUGH && !ANY_WRITTEN.load(Ordering::Relaxed) && !has_arrivals()
 }
