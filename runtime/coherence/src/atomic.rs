@@ -287,14 +287,15 @@ macro_rules! maybe_async {
             ) -> Option<u64> {
                 $call!(self.$change_local(
                     block,
+                    Order::Relaxed,
                     #[inline(always)]
                     move |here| self.fabric.update_by_handle(here, offset, bytes, update)
                 ))
             }
 
-            /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then.
+            /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then. With [`Order::Released`] there is nothing to publish besides.
             #[inline(always)]
-            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, change: impl FnOnce(F::Handle) -> R) -> Option<u64>
+            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, order: Order, change: impl FnOnce(F::Handle) -> R) -> Option<u64>
             where
                 R: Future<Output = u64>,
             {
@@ -303,12 +304,17 @@ macro_rules! maybe_async {
                 if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
                     return None;
                 }
+                if order == Order::Released && (self.front.has_deferred() || !self.is_own_home(here, block.bit())) {
+                    return None;
+                }
                 let checkpoint = fabric.checkpoint();
                 let locked = !fabric.fault(Fault::UpdateHereUnlocked);
                 let sequence = if locked { $wait!(fabric.try_lock_by_handle(here))? } else { 0 };
                 let is_home = self.is_own_home(here, block.bit());
+                // The lock is the fence in front of it.
+                let is_released = order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
                 let mut old = None;
-                if is_home && fabric.state_by_handle(here) == abi::WRITABLE {
+                if is_home && is_released && fabric.state_by_handle(here) == abi::WRITABLE {
                     old = Some($wait!(change(here)));
                 }
                 if locked {

@@ -56,8 +56,8 @@ impl<F: Fabric> Coherence<F> {
             let Action { block, offset, change } = action;
             let change = |_| change.apply(&self.fabric, self.me(), block, offset);
             let old = match F::SYNCHRONOUS {
-                true => self.change_local_sync(block, change),
-                false => self.change_local(block, change).await,
+                true => self.change_local_sync(block, Order::Relaxed, change),
+                false => self.change_local(block, Order::Relaxed, change).await,
             };
             if old.is_none() {
                 break;

@@ -82,7 +82,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Whether that may be so in one of the states.
     #[inline(always)]
-    fn may_operate_beside_copy(&self, block: Block, order: Order) -> bool {
+    pub(crate) fn may_operate_beside_copy(&self, block: Block, order: Order) -> bool {
         self.has_only_copies(order) && self.updates().should_stay(block)
     }
 

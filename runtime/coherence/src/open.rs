@@ -91,7 +91,7 @@ pub enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_again:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_again:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_again:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_again:ident $change_local:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -120,10 +120,13 @@ macro_rules! maybe_async {
                 order: Order,
             ) -> Option<u64> {
                 let old = $call!(self.$change_again(
-                    (block, offset),
+                    block,
+                    (offset, bytes),
                     order,
                     #[inline(always)]
-                    move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update),
+                    #[inline(always)]
+                    move |old| update.apply_to_word(bytes, old)
                 ))?;
                 self.stats.mine().add(|count| &count.atomics_open, 1);
                 Some(old)
@@ -159,12 +162,24 @@ macro_rules! maybe_async {
                 update: Update,
             ) -> Option<(u64, bool)> {
                 let again = $call!(self.$change_again(
-                    (block, offset),
+                    block,
+                    (offset, bytes),
                     Order::Released,
                     #[inline(always)]
-                    move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update),
+                    #[inline(always)]
+                    move |old| update.apply_to_word(bytes, old)
                 ));
-                let old = match again {
+                let local = match again {
+                    Some(old) => Some(old),
+                    None => $call!(self.$change_local(
+                        block,
+                        Order::Released,
+                        #[inline(always)]
+                        move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                    )),
+                };
+                let old = match local {
                     Some(old) => old,
                     None => $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?,
                 };
@@ -199,7 +214,7 @@ macro_rules! maybe_async {
                 value: u64,
             ) -> bool {
                 let change = move |home| self.fabric.store_by_handle(home, offset, bytes, value);
-                if $call!(self.$change_again((block, offset), Order::Relaxed, change)).is_some() {
+                if $call!(self.$change_again(block, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
                     self.stats.mine().add(|count| &count.atomics_open, 1);
                     return true;
                 }
@@ -268,8 +283,8 @@ macro_rules! maybe_async {
                         self.list_update(block, fabric.target_of(home).0, version);
                     }
                 }
-                if let Held::Open(records) = held && !only_copy {
-                    self.remember_open_home(home, records);
+                if let Held::Open(records) = held {
+                    self.remember_open_home(home, records, only_copy);
                 }
                 let is_call = matches!(held, Held::Locked(_)) && is_elsewhere;
                 let stats = self.stats.mine();
@@ -382,8 +397,8 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_again update_in update_ordered store_mapped change_at_home operate copied change_again);
-maybe_async!(poll_once call () update_mapped_sync update_again_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_again_sync);
+maybe_async!(wait wait (async) update_mapped update_again update_in update_ordered store_mapped change_at_home operate copied change_again change_local);
+maybe_async!(poll_once call () update_mapped_sync update_again_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_again_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.

@@ -17,6 +17,17 @@ use crate::{Coherence, Fault, abi};
 /// Chunks that have entries; two with the same remainder share one.
 const ENTRIES: u64 = 256;
 
+/// How an operation finds a block in this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Access {
+    /// Its home is here.
+    Here,
+    /// Nothing of it is here.
+    Elsewhere,
+    /// The only copy is here, which gets the result ([`crate::only_copy`]).
+    BesideCopy,
+}
+
 /// Homes of a chunk at one process.
 #[derive(Clone, Copy)]
 struct OpenHome<H> {
@@ -24,8 +35,8 @@ struct OpenHome<H> {
     at: Rank,
     /// Word of the records there, which were open.
     records: u64,
-    /// Blocks that have been changed there since.
-    blocks: u64,
+    /// Blocks that have been changed there since, by [`Access`].
+    blocks: [u64; 3],
     /// Handle of one of them.
     place: H,
 }
@@ -54,43 +65,44 @@ impl<H> Hash for OpenHomes<H> {
 }
 
 impl<H: Copy> OpenHomes<H> {
+    /// The entry of a chunk's homes here, or of those elsewhere.
+    #[inline(always)]
+    fn entry(&self, chunk: Chunk, access: Access) -> Option<&OpenHome<H>> {
+        let entry = self.0.get((chunk.0 % ENTRIES) as usize)?;
+        entry[usize::from(access == Access::Here)].as_ref().filter(|home| home.chunk == chunk)
+    }
+
     /// Word of the records, and handle of some block of the chunk, where a block's home was found.
     #[inline(always)]
-    fn find(&self, block: Block, is_here: bool) -> Option<(u64, H)> {
-        let chunk = block.chunk();
-        let entry = self.0.get((chunk.0 % ENTRIES) as usize)?;
-        let home = entry[usize::from(is_here)].as_ref()?;
-        (home.chunk == chunk && home.blocks & block.bit() != 0).then_some((home.records, home.place))
+    fn find(&self, block: Block, access: Access) -> Option<(u64, H)> {
+        let home = self.entry(block.chunk(), access)?;
+        (home.blocks[access as usize] & block.bit() != 0).then_some((home.records, home.place))
     }
 
     /// Adds a block to those of its chunk that were found at a process with this word, if `is_same` says so of that process.
     fn insert(
         &mut self,
-        block: Block,
-        (at, is_here): (Rank, bool),
-        (records, place): (u64, H),
+        (block, access): (Block, Access),
+        (at, records, place): (Rank, u64, H),
         is_same: impl Fn(Rank) -> bool,
     ) {
         let chunk = block.chunk();
+        // Words of different processes may be the same by chance.
+        let others = self.entry(chunk, access).filter(|home| home.records == records && is_same(home.at));
+        let mut blocks = others.map_or([0; 3], |home| home.blocks);
+        blocks[access as usize] |= block.bit();
         let index = (chunk.0 % ENTRIES) as usize;
         if self.0.len() <= index {
             self.0.resize(index + 1, [None; 2]);
         }
-        let entry = &mut self.0[index][usize::from(is_here)];
-        // Words of different processes may be the same by chance.
-        let others = entry.filter(|home| home.chunk == chunk && home.records == records && is_same(home.at));
-        let blocks = others.map_or(0, |home| home.blocks) | block.bit();
-        *entry = Some(OpenHome { chunk, at, records, blocks, place });
+        self.0[index][usize::from(access == Access::Here)] =
+            Some(OpenHome { chunk, at, records, blocks, place });
     }
 
-    /// Records at the process whose blocks these are have been closed since their word was this.
-    fn forget(&mut self, chunk: Chunk, is_here: bool, records: u64) {
-        let entry =
-            self.0.get_mut((chunk.0 % ENTRIES) as usize).map(|entry| &mut entry[usize::from(is_here)]);
-        if let Some(entry) = entry
-            && entry.as_ref().is_some_and(|home| home.chunk == chunk && home.records == records)
-        {
-            *entry = None;
+    /// Records of a chunk have been closed since their word was this.
+    fn forget(&mut self, chunk: Chunk, access: Access, records: u64) {
+        if self.entry(chunk, access).is_some_and(|home| home.records == records) {
+            self.0[(chunk.0 % ENTRIES) as usize][usize::from(access == Access::Here)] = None;
         }
     }
 
@@ -108,9 +120,11 @@ macro_rules! maybe_async {
             #[inline(always)]
             pub(crate) $($asyncness)? fn $change_again<T, R>(
                 &self,
-                (block, offset): (Block, usize),
+                block: Block,
+                (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
+                stored: impl Fn(T) -> Option<u64>,
             ) -> Option<T>
             where
                 T: Copy + Hash,
@@ -120,12 +134,13 @@ macro_rules! maybe_async {
                 let chunk = block.chunk();
                 let _locked = $wait!(fabric.lock_chunk(chunk));
                 let here = fabric.own_handle(block);
-                let is_here = match fabric.state_by_handle(here) {
-                    abi::WRITABLE => true,
-                    abi::NOTICED | abi::COLD | abi::EXPIRED => false,
+                let access = match fabric.state_by_handle(here) {
+                    abi::WRITABLE => Access::Here,
+                    abi::NOTICED | abi::COLD | abi::EXPIRED => Access::Elsewhere,
+                    abi::READABLE if self.may_operate_beside_copy(block, order) => Access::BesideCopy,
                     _ => return None,
                 };
-                let (records, beside) = self.open_homes().find(block, is_here)?;
+                let (records, beside) = self.open_homes().find(block, access)?;
                 let place = fabric.handle_beside(beside, here);
                 fabric.prefetch_part(place, offset);
                 if order == Order::Released && self.front.has_deferred() {
@@ -133,17 +148,17 @@ macro_rules! maybe_async {
                 }
                 let checkpoint = fabric.checkpoint();
                 if $wait!(fabric.load_by_handle(place, BlockWord::Records)) != records && !fabric.fault(Fault::OpenHomeNotCompared) {
-                    self.open_homes().forget(chunk, is_here, records);
+                    self.open_homes().forget(chunk, access, records);
                     return None;
                 }
-                fabric.live_since(checkpoint, || (block, is_here, records));
+                fabric.live_since(checkpoint, || (block, access, records));
                 let operating = hint(MarkKind::Operating, chunk);
                 fabric.set_own(operating, block.bit());
                 fabric.fence();
                 let mut is_allowed = $wait!(fabric.load_by_handle(place, BlockWord::Records)) == records
                     || fabric.fault(Fault::OpenHomeNotCompared);
                 is_allowed &= order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
-                if is_allowed && !is_here && !fabric.fault(Fault::OpenBesideReader) {
+                if is_allowed && access == Access::Elsewhere && !fabric.fault(Fault::OpenBesideReader) {
                     is_allowed = $call!(self.$copied(place)) & block.bit() == 0;
                 }
                 let mut done = None;
@@ -152,6 +167,12 @@ macro_rules! maybe_async {
                 }
                 fabric.set_own(operating, 0);
                 fabric.live_since(checkpoint, || done);
+                if access == Access::BesideCopy && let Some(result) = done {
+                    self.updates().record_beside_copy(block);
+                    if let Some(value) = stored(result) {
+                        $wait!(self.change_copy(block, offset, bytes, value));
+                    }
+                }
                 done
             }
         }
@@ -162,13 +183,18 @@ maybe_async!(wait wait (async) change_again copied);
 maybe_async!(poll_once call () change_again_sync copied_sync);
 
 impl<F: Fabric> Coherence<F> {
-    /// Remembers the home of a block, whose version is listed, for [`Coherence::change_again`].
-    pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64) {
+    /// Remembers the home of a block for [`Coherence::change_again`]. Its version is listed, unless the only copy is here.
+    pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64, only_copy: bool) {
         let (at, block) = self.fabric.target_of(place);
+        let access = match at == self.me() {
+            true => Access::Here,
+            false if only_copy => Access::BesideCopy,
+            false => Access::Elsewhere,
+        };
         // Operations with open records are counted until they are many.
         if !F::SYNCHRONOUS || self.updates().has_paid(block.chunk()) {
             let is_same = |other| other == at || self.fabric.fault(Fault::OpenHomesMixed);
-            self.open_homes().insert(block, (at, at == self.me()), (records, place), is_same);
+            self.open_homes().insert((block, access), (at, records, place), is_same);
         }
     }
 }
