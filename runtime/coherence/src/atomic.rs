@@ -304,7 +304,9 @@ macro_rules! maybe_async {
                 if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
                     return None;
                 }
-                if order == Order::Released && (self.front.has_deferred() || !self.is_own_home(here, block.bit())) {
+                if order == Order::Released
+                    && (!self.has_mapped_homes || self.is_unpublished() || !self.is_own_home(here, block.bit()))
+                {
                     return None;
                 }
                 let checkpoint = fabric.checkpoint();

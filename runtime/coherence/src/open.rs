@@ -151,7 +151,7 @@ macro_rules! maybe_async {
                 ))
             }
 
-            /// A release, an operation and an acquire from all processes, if the release has nothing to publish, and the operation can be executed as by [`Coherence::update_mapped`]. `None`: nothing was done. Says, too, whether
+            /// A release, an operation and an acquire from all processes, if the release has nothing to publish, and the operation can be executed as by [`Coherence::update_mapped`], or at a home here. `None`: nothing was done. Says, too, whether
             /// there is something to acquire, which is not done.
             #[inline(always)]
             pub $($asyncness)? fn $update_ordered(

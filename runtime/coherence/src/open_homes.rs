@@ -1,7 +1,7 @@
 //! Homes at which operations have found open records, for the next operations on the same blocks: an inline cache (Deutsch and Schiffman, POPL 1984) of what [`crate::open`] looks up.
 //!
 //! The word of the records has another sequence number each time that they are locked. While it is the same, and says *open*, no home of the chunk has come or gone, none has been write-protected, and
-//! no version has changed. So an operation that finds the word of an earlier one knows where the home is, that the block may be changed there, and that its version is listed.
+//! no version has changed. So an operation that finds the word of an earlier one knows where the home is, that the block may be changed there, and that its version is listed, unless the only copy of the block is here.
 //! It looks anew at what may change besides: the state of the block here, who has marked the block at its home, and what is to be published.
 
 use std::fmt::{self, Debug, Formatter};
@@ -17,15 +17,15 @@ use crate::{Coherence, Fault, abi};
 /// Chunks that have entries; two with the same remainder share one.
 const ENTRIES: u64 = 256;
 
-/// How an operation finds a block in this process.
+/// What this process has of a block when an operation on it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Access {
-    /// Its home is here.
-    Here,
-    /// Nothing of it is here.
-    Elsewhere,
-    /// The only copy is here, which gets the result ([`crate::only_copy`]).
-    BesideCopy,
+pub(crate) enum LocalCopy {
+    /// The home.
+    Home,
+    /// No access to it is allowed.
+    Invalid,
+    /// The only copy, which gets the result ([`crate::only_copy`]).
+    Only,
 }
 
 /// Homes of a chunk at one process.
@@ -35,7 +35,7 @@ struct OpenHome<H> {
     at: Rank,
     /// Word of the records there, which were open.
     records: u64,
-    /// Blocks that have been changed there since, by [`Access`].
+    /// Blocks that have been changed there since, by [`LocalCopy`].
     blocks: [u64; 3],
     /// Handle of one of them.
     place: H,
@@ -67,42 +67,42 @@ impl<H> Hash for OpenHomes<H> {
 impl<H: Copy> OpenHomes<H> {
     /// The entry of a chunk's homes here, or of those elsewhere.
     #[inline(always)]
-    fn entry(&self, chunk: Chunk, access: Access) -> Option<&OpenHome<H>> {
+    fn entry(&self, chunk: Chunk, copy: LocalCopy) -> Option<&OpenHome<H>> {
         let entry = self.0.get((chunk.0 % ENTRIES) as usize)?;
-        entry[usize::from(access == Access::Here)].as_ref().filter(|home| home.chunk == chunk)
+        entry[usize::from(copy == LocalCopy::Home)].as_ref().filter(|home| home.chunk == chunk)
     }
 
     /// Word of the records, and handle of some block of the chunk, where a block's home was found.
     #[inline(always)]
-    fn find(&self, block: Block, access: Access) -> Option<(u64, H)> {
-        let home = self.entry(block.chunk(), access)?;
-        (home.blocks[access as usize] & block.bit() != 0).then_some((home.records, home.place))
+    fn find(&self, block: Block, copy: LocalCopy) -> Option<(u64, H)> {
+        let home = self.entry(block.chunk(), copy)?;
+        (home.blocks[copy as usize] & block.bit() != 0).then_some((home.records, home.place))
     }
 
     /// Adds a block to those of its chunk that were found at a process with this word, if `is_same` says so of that process.
     fn insert(
         &mut self,
-        (block, access): (Block, Access),
+        (block, copy): (Block, LocalCopy),
         (at, records, place): (Rank, u64, H),
         is_same: impl Fn(Rank) -> bool,
     ) {
         let chunk = block.chunk();
         // Words of different processes may be the same by chance.
-        let others = self.entry(chunk, access).filter(|home| home.records == records && is_same(home.at));
+        let others = self.entry(chunk, copy).filter(|home| home.records == records && is_same(home.at));
         let mut blocks = others.map_or([0; 3], |home| home.blocks);
-        blocks[access as usize] |= block.bit();
+        blocks[copy as usize] |= block.bit();
         let index = (chunk.0 % ENTRIES) as usize;
         if self.0.len() <= index {
             self.0.resize(index + 1, [None; 2]);
         }
-        self.0[index][usize::from(access == Access::Here)] =
+        self.0[index][usize::from(copy == LocalCopy::Home)] =
             Some(OpenHome { chunk, at, records, blocks, place });
     }
 
     /// Records of a chunk have been closed since their word was this.
-    fn forget(&mut self, chunk: Chunk, access: Access, records: u64) {
-        if self.entry(chunk, access).is_some_and(|home| home.records == records) {
-            self.0[(chunk.0 % ENTRIES) as usize][usize::from(access == Access::Here)] = None;
+    fn forget(&mut self, chunk: Chunk, copy: LocalCopy, records: u64) {
+        if self.entry(chunk, copy).is_some_and(|home| home.records == records) {
+            self.0[(chunk.0 % ENTRIES) as usize][usize::from(copy == LocalCopy::Home)] = None;
         }
     }
 
@@ -134,13 +134,13 @@ macro_rules! maybe_async {
                 let chunk = block.chunk();
                 let _locked = $wait!(fabric.lock_chunk(chunk));
                 let here = fabric.own_handle(block);
-                let access = match fabric.state_by_handle(here) {
-                    abi::WRITABLE => Access::Here,
-                    abi::NOTICED | abi::COLD | abi::EXPIRED => Access::Elsewhere,
-                    abi::READABLE if self.may_operate_beside_copy(block, order) => Access::BesideCopy,
+                let copy = match fabric.state_by_handle(here) {
+                    abi::WRITABLE => LocalCopy::Home,
+                    abi::NOTICED | abi::COLD | abi::EXPIRED => LocalCopy::Invalid,
+                    abi::READABLE if self.may_operate_beside_copy(block, order) => LocalCopy::Only,
                     _ => return None,
                 };
-                let (records, beside) = self.open_homes().find(block, access)?;
+                let (records, beside) = self.open_homes().find(block, copy)?;
                 let place = fabric.handle_beside(beside, here);
                 fabric.prefetch_part(place, offset);
                 if order == Order::Released && self.front.has_deferred() {
@@ -148,17 +148,17 @@ macro_rules! maybe_async {
                 }
                 let checkpoint = fabric.checkpoint();
                 if $wait!(fabric.load_by_handle(place, BlockWord::Records)) != records && !fabric.fault(Fault::OpenHomeNotCompared) {
-                    self.open_homes().forget(chunk, access, records);
+                    self.open_homes().forget(chunk, copy, records);
                     return None;
                 }
-                fabric.live_since(checkpoint, || (block, access, records));
+                fabric.live_since(checkpoint, || (block, copy, records));
                 let operating = hint(MarkKind::Operating, chunk);
                 fabric.set_own(operating, block.bit());
                 fabric.fence();
                 let mut is_allowed = $wait!(fabric.load_by_handle(place, BlockWord::Records)) == records
                     || fabric.fault(Fault::OpenHomeNotCompared);
                 is_allowed &= order != Order::Released || self.nothing_is_marked() || fabric.fault(Fault::OrderedUnreleased);
-                if is_allowed && access == Access::Elsewhere && !fabric.fault(Fault::OpenBesideReader) {
+                if is_allowed && copy == LocalCopy::Invalid && !fabric.fault(Fault::OpenBesideReader) {
                     is_allowed = $call!(self.$copied(place)) & block.bit() == 0;
                 }
                 let mut done = None;
@@ -167,7 +167,7 @@ macro_rules! maybe_async {
                 }
                 fabric.set_own(operating, 0);
                 fabric.live_since(checkpoint, || done);
-                if access == Access::BesideCopy && let Some(result) = done {
+                if copy == LocalCopy::Only && let Some(result) = done {
                     self.updates().record_beside_copy(block);
                     if let Some(value) = stored(result) {
                         $wait!(self.change_copy(block, offset, bytes, value));
@@ -186,15 +186,15 @@ impl<F: Fabric> Coherence<F> {
     /// Remembers the home of a block for [`Coherence::change_again`]. Its version is listed, unless the only copy is here.
     pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64, only_copy: bool) {
         let (at, block) = self.fabric.target_of(place);
-        let access = match at == self.me() {
-            true => Access::Here,
-            false if only_copy => Access::BesideCopy,
-            false => Access::Elsewhere,
+        let copy = match at == self.me() {
+            true => LocalCopy::Home,
+            false if only_copy => LocalCopy::Only,
+            false => LocalCopy::Invalid,
         };
         // Operations with open records are counted until they are many.
         if !F::SYNCHRONOUS || self.updates().has_paid(block.chunk()) {
             let is_same = |other| other == at || self.fabric.fault(Fault::OpenHomesMixed);
-            self.open_homes().insert((block, access), (at, records, place), is_same);
+            self.open_homes().insert((block, copy), (at, records, place), is_same);
         }
     }
 }
