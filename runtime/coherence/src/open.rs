@@ -91,7 +91,7 @@ pub enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_again:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_again:ident $change_local:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_at_open_home:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_at_open_home:ident $change_local:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -103,7 +103,7 @@ macro_rules! maybe_async {
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
-                match $call!(self.$update_again(block, offset, bytes, update, order)) {
+                match $call!(self.$update_at_open_home(block, offset, bytes, update, order)) {
                     Some(old) => Some(old),
                     None => $call!(self.$update_in(block, (offset, bytes), update, order)),
                 }
@@ -111,7 +111,7 @@ macro_rules! maybe_async {
 
             /// As [`Coherence::update_mapped`], where an earlier operation has found the home and what it found still holds ([`crate::open_homes`]).
             #[inline(always)]
-            pub $($asyncness)? fn $update_again(
+            pub $($asyncness)? fn $update_at_open_home(
                 &self,
                 block: Block,
                 offset: usize,
@@ -119,7 +119,7 @@ macro_rules! maybe_async {
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
-                let old = $call!(self.$change_again(
+                let old = $call!(self.$change_at_open_home(
                     block,
                     (offset, bytes),
                     order,
@@ -161,7 +161,7 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<(u64, bool)> {
-                let again = $call!(self.$change_again(
+                let at_open_home = $call!(self.$change_at_open_home(
                     block,
                     (offset, bytes),
                     Order::Released,
@@ -170,7 +170,7 @@ macro_rules! maybe_async {
                     #[inline(always)]
                     move |old| update.apply_to_word(bytes, old)
                 ));
-                let local = match again {
+                let at_own_home = match at_open_home {
                     Some(old) => Some(old),
                     None => $call!(self.$change_local(
                         block,
@@ -179,7 +179,7 @@ macro_rules! maybe_async {
                         move |home| self.fabric.update_by_handle(home, offset, bytes, update)
                     )),
                 };
-                let old = match local {
+                let old = match at_own_home {
                     Some(old) => old,
                     None => $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?,
                 };
@@ -196,7 +196,7 @@ macro_rules! maybe_async {
                     from += 1;
                 }
                 let stats = self.stats.mine();
-                stats.add(|count| &count.atomics_open, again.is_some().into());
+                stats.add(|count| &count.atomics_open, at_open_home.is_some().into());
                 stats.add(|count| &count.releases, 1);
                 if !is_new {
                     stats.add(|count| &count.acquires, u64::from(size) - 1);
@@ -214,7 +214,7 @@ macro_rules! maybe_async {
                 value: u64,
             ) -> bool {
                 let change = move |home| self.fabric.store_by_handle(home, offset, bytes, value);
-                if $call!(self.$change_again(block, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
+                if $call!(self.$change_at_open_home(block, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
                     self.stats.mine().add(|count| &count.atomics_open, 1);
                     return true;
                 }
@@ -397,8 +397,8 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_again update_in update_ordered store_mapped change_at_home operate copied change_again change_local);
-maybe_async!(poll_once call () update_mapped_sync update_again_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_again_sync change_local_sync);
+maybe_async!(wait wait (async) update_mapped update_at_open_home update_in update_ordered store_mapped change_at_home operate copied change_at_open_home change_local);
+maybe_async!(poll_once call () update_mapped_sync update_at_open_home_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_at_open_home_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.

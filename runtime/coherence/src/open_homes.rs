@@ -114,11 +114,11 @@ impl<H: Copy> OpenHomes<H> {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $change_again:ident $copied:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $change_at_open_home:ident $copied:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// Executes an operation at the home of a block where an earlier one has found it, if the records there have been open since. `None`: nothing was done. The caller counts it.
             #[inline(always)]
-            pub(crate) $($asyncness)? fn $change_again<T, R>(
+            pub(crate) $($asyncness)? fn $change_at_open_home<T, R>(
                 &self,
                 block: Block,
                 (offset, bytes): (usize, usize),
@@ -179,11 +179,11 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) change_again copied);
-maybe_async!(poll_once call () change_again_sync copied_sync);
+maybe_async!(wait wait (async) change_at_open_home copied);
+maybe_async!(poll_once call () change_at_open_home_sync copied_sync);
 
 impl<F: Fabric> Coherence<F> {
-    /// Remembers the home of a block for [`Coherence::change_again`]. Its version is listed, unless the only copy is here.
+    /// Remembers the home of a block for [`Coherence::change_at_open_home`]. Its version is listed, unless the only copy is here.
     pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64, only_copy: bool) {
         let (at, block) = self.fabric.target_of(place);
         let copy = match at == self.me() {

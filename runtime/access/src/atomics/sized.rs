@@ -103,19 +103,19 @@ fn add_relaxed<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -
     {
         return true;
     }
-    let again = || {
+    let at_open_home = || {
         let coherence = &shared.coherence;
-        coherence.update_again_sync(block, offset, SIZE, adding::<OP>(operand), Order::Relaxed)
+        coherence.update_at_open_home_sync(block, offset, SIZE, adding::<OP>(operand), Order::Relaxed)
     };
     run_sync(
         #[inline(always)]
         || match is_here {
-            true => again().or_else(
+            true => at_open_home().or_else(
                 #[inline(always)]
                 || shared.coherence.update_local_sync(block, offset, SIZE, adding::<OP>(operand)),
             ),
             false if profile::is_on() || deferred::is_kept(block.chunk()) => None,
-            false => again(),
+            false => at_open_home(),
         },
     )
     .is_some()
