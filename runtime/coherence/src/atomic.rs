@@ -463,9 +463,8 @@ impl<F: Fabric> Coherence<F> {
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
         if request.only_copy {
-            self.updates().record_beside_copy(block);
             let result = result_of(request.update, request.bytes, old);
-            self.change_copy(block, request.offset, request.bytes, result).await;
+            self.end_beside_copy(block, (request.offset, request.bytes), Some(result)).await;
         } else {
             self.changed_elsewhere(block);
         }

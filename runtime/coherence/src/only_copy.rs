@@ -115,6 +115,20 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
+    /// An operation beside the only copy has been executed; `stored`: what it has stored, if it has. The chunk is locked.
+    #[inline(always)]
+    pub(crate) async fn end_beside_copy(
+        &self,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        stored: Option<u64>,
+    ) {
+        self.updates().record_beside_copy(block);
+        if let Some(value) = stored {
+            self.change_copy(block, offset, bytes, value).await;
+        }
+    }
+
     /// Waits while somebody is taking the home of a block from here, if the next operation would be executed where it goes; whether it has waited. A critical section would take it back.
     pub(crate) async fn awaits_taker(&self, block: Block, order: Order) -> bool {
         if !self.may_operate_beside_copy(block, order) {

@@ -161,15 +161,7 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<(u64, bool)> {
-                let at_open_home = $call!(self.$change_at_open_home(
-                    block,
-                    (offset, bytes),
-                    Order::Released,
-                    #[inline(always)]
-                    move |home| self.fabric.update_by_handle(home, offset, bytes, update),
-                    #[inline(always)]
-                    move |old| update.apply_to_word(bytes, old)
-                ));
+                let at_open_home = $call!(self.$update_at_open_home(block, offset, bytes, update, Order::Released));
                 let at_own_home = match at_open_home {
                     Some(old) => Some(old),
                     None => $call!(self.$change_local(
@@ -185,18 +177,16 @@ macro_rules! maybe_async {
                 };
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
-                let (size, me) = (self.fabric.size(), self.me().0);
-                let mut from = 0;
-                while from < size {
-                    if from != me {
+                let size = self.fabric.size();
+                // Not by an iterator of ranks, which would take longer than what is done with each.
+                for from in 0..size {
+                    if from != self.me().0 {
                         let state = $wait!(self.fabric.load(Rank(from), Word::LogState));
                         is_new |= !self.has_read(Rank(from), state);
                         self.fabric.live_since(checkpoint, || (old, is_new, from));
                     }
-                    from += 1;
                 }
                 let stats = self.stats.mine();
-                stats.add(|count| &count.atomics_open, at_open_home.is_some().into());
                 stats.add(|count| &count.releases, 1);
                 if !is_new {
                     stats.add(|count| &count.acquires, u64::from(size) - 1);
@@ -268,10 +258,7 @@ macro_rules! maybe_async {
                 }
                 let Done { result, version, held } = $call!(self.$operate(home, order, only_copy, change, stored))?;
                 if only_copy {
-                    self.updates().record_beside_copy(block);
-                    if let Some(value) = stored(result) {
-                        $wait!(self.change_copy(block, offset, bytes, value));
-                    }
+                    $wait!(self.end_beside_copy(block, (offset, bytes), stored(result)));
                 }
                 // Nothing is fetched ahead where all segments are mapped.
                 if is_elsewhere {

@@ -168,10 +168,7 @@ macro_rules! maybe_async {
                 fabric.set_own(operating, 0);
                 fabric.live_since(checkpoint, || done);
                 if copy == LocalCopy::Only && let Some(result) = done {
-                    self.updates().record_beside_copy(block);
-                    if let Some(value) = stored(result) {
-                        $wait!(self.change_copy(block, offset, bytes, value));
-                    }
+                    $wait!(self.end_beside_copy(block, (offset, bytes), stored(result)));
                 }
                 done
             }
