@@ -41,6 +41,26 @@ const SCEV *asLoadedBefore(Analyses &An, const Loop *L, const SCEV *S) {
   return Failed || Known.empty() ? nullptr : SCEVParameterRewriter::rewrite(S, An.SE, Known);
 }
 
+// How far a number is from another one, if the program computes one of them from the other by an addition or a subtraction without overflow; null if it does not. The result is exact as a signed number.
+const SCEV *signedDistance(ScalarEvolution &SE, Value *From, Value *To) {
+  auto is = [&](Value *V, const SCEV *S) { return SE.getSCEV(V) == S; };
+  if (auto *Sum = dyn_cast<OverflowingBinaryOperator>(To); Sum && Sum->hasNoSignedWrap() && Sum->getOpcode() == Instruction::Add)
+    for (unsigned Part : {0u, 1u})
+      if (is(Sum->getOperand(Part), SE.getSCEV(From)))
+        return SE.getSCEV(Sum->getOperand(1 - Part));
+  auto *Difference = dyn_cast<OverflowingBinaryOperator>(From);
+  if (Difference && Difference->hasNoSignedWrap() && Difference->getOpcode() == Instruction::Sub && is(Difference->getOperand(0), SE.getSCEV(To)))
+    return SE.getSCEV(Difference->getOperand(1));
+  // Both in a wider type.
+  auto *Wide = dyn_cast<SExtInst>(To);
+  auto *Sum = Wide ? dyn_cast<OverflowingBinaryOperator>(Wide->getOperand(0)) : nullptr;
+  if (Sum && Sum->hasNoSignedWrap() && Sum->getOpcode() == Instruction::Add)
+    for (unsigned Part : {0u, 1u})
+      if (is(From, SE.getSignExtendExpr(SE.getSCEV(Sum->getOperand(Part)), Wide->getType())))
+        return SE.getSignExtendExpr(SE.getSCEV(Sum->getOperand(1 - Part)), Wide->getType());
+  return nullptr;
+}
+
 } // namespace
 
 extern "C" {
@@ -65,6 +85,46 @@ const void *dsm_shim_max_count(void *A, void *L) {
 const void *dsm_shim_backedge_count(void *A, void *L) {
   const SCEV *S = analyses(A).SE.getBackedgeTakenCount(loop(L));
   return isa<SCEVCouldNotCompute>(S) ? nullptr : S;
+}
+// The exact number of times the back edge is taken, of a loop that counts up by one, without overflow, from a number to another one that lies a distance behind it, see signedDistance: in terms of that distance. Null of
+// other loops. Where one of these operations overflows, comparing the result is undefined behaviour.
+const void *dsm_shim_distance_count(void *A, void *LoopPtr) {
+  auto &SE = analyses(A).SE;
+  Loop *L = loop(LoopPtr);
+  BasicBlock *Latch = L->getLoopLatch(), *Preheader = L->getLoopPreheader();
+  if (!Latch || Latch != L->getExitingBlock() || !Preheader)
+    return nullptr;
+  auto *Branch = dyn_cast<BranchInst>(Latch->getTerminator());
+  auto *Compare = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
+  if (!Compare || !Compare->getOperand(0)->getType()->isIntegerTy())
+    return nullptr;
+  for (unsigned Side : {0u, 1u}) {
+    // The counter is compared, or that of the next iteration.
+    Value *Compared = Compare->getOperand(Side);
+    auto *Phi = dyn_cast<PHINode>(Compared);
+    bool IsNext = !Phi || Phi->getParent() != L->getHeader();
+    auto *Next = dyn_cast<OverflowingBinaryOperator>(IsNext ? Compared : Phi->getIncomingValueForBlock(Latch));
+    auto *Counter = Next && Next->hasNoSignedWrap() && Next->getOpcode() == Instruction::Add ? dyn_cast<PHINode>(Next->getOperand(0)) : nullptr;
+    auto *Step = Counter ? dyn_cast<ConstantInt>(Next->getOperand(1)) : nullptr;
+    if (!Step || !Step->isOne() || Counter->getParent() != L->getHeader() || Counter->getIncomingValueForBlock(Latch) != Next ||
+        (!IsNext && Counter != Phi))
+      continue;
+    Value *Bound = Compare->getOperand(1 - Side);
+    auto Stays = Side == 0 ? Compare->getPredicate() : Compare->getSwappedPredicate();
+    if (!L->contains(Branch->getSuccessor(0)))
+      Stays = ICmpInst::getInversePredicate(Stays);
+    bool IsLess = Stays == ICmpInst::ICMP_SLT;
+    if ((!IsLess && (Stays != ICmpInst::ICMP_SLE || !IsNext)) || !L->isLoopInvariant(Bound))
+      continue;
+    const SCEV *Distance = signedDistance(SE, Counter->getIncomingValueForBlock(Preheader), Bound);
+    if (!Distance)
+      continue;
+    // For k = 0, 1, ...: first + k + 1 < first + distance; or the same with <=, which is first + k < first + distance.
+    const SCEV *One = SE.getOne(Distance->getType());
+    return IsNext && IsLess ? SE.getMinusSCEV(SE.getSMaxExpr(Distance, One), One)
+                            : SE.getSMaxExpr(Distance, SE.getZero(Distance->getType()));
+  }
+  return nullptr;
 }
 // The exact number of times the back edge is taken before the loop is left from a block, or null.
 const void *dsm_shim_exit_count(void *A, void *L, LLVMBasicBlockRef B) {

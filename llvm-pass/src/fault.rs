@@ -113,6 +113,8 @@ faults! {
     WalkDistance = "walk-distance",
     /// Recurrences in loops do not wrap, whatever is known of them.
     LinearWrapping = "linear-wrapping",
+    /// Loops that count up to what lies a distance behind their first number run once.
+    DistanceShort = "distance-short",
     /// A window has no end.
     WindowEnd = "window-end",
     /// A window is emptied at the function's entry.

@@ -95,9 +95,11 @@ fn run(module: Module, manager: Manager) -> bool {
     };
     let combinations = analysis::reduction::functions_without_effects(module);
     let copyprivate = analysis::copyprivate::sizes(module);
+    let grounds = analysis::linear::grounds(module, &options);
     for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
-        let mut found = Collector::new(module, &facts, &analyses, options.line_shift).function(function);
+        let mut found =
+            Collector::new(module, &facts, &analyses, options.line_shift, grounds).function(function);
         fault::facts(&mut found.facts);
         let mut plan = plan::plan(&found.facts, &options);
         fault::plan(&mut plan);

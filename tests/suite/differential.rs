@@ -193,6 +193,7 @@ programs! {
     reduction_wide
     reloaded_bounds
     remapped
+    row_distances
     row_windows
     run_time_formats
     sections

@@ -18,6 +18,10 @@
 //! overflows. Either x is the number of the iteration, and `most` how often the back edge is taken; or x is a counter whose last value is
 //! the smaller of `most` and something else, which is how compilers bound a thread's part of a static schedule. For dynamic schedules
 //! `most` is the upper bound that the program has told the runtime: parts of the loop end there or before.
+//!
+//! Distances. `for (k = first; k < first + length; k++)` with `first` from a loop around it: LLVM's number of iterations is the greater of two numbers, each with `first`, less `first`, which changes
+//! from row to row as far as it knows, so that no check leaves the loop around. If neither sum wraps as a signed number, the loop runs as often as the greater of `length` and 1 says ([`Analyses::distance_count`]). Soundness: where one
+//! of the sums is said not to wrap (`nsw`) and does, the comparison that ends each iteration has an undefined operand, and the branch behind it is undefined behaviour. Of a loop whose bound is not such a sum nothing is said.
 
 use crate::fault::{self, Fault};
 use crate::llvm::{Analyses, Block, Manager, Module, Opcode, Value};

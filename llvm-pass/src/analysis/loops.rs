@@ -23,6 +23,7 @@ use super::facts::{
     MAX_STRIDES, RuntimeSteps, Site, Stride, What,
 };
 use super::footprints::Footprints;
+use super::linear::Grounds;
 use super::overwrite::readers;
 use super::spans::Spanner;
 use super::{Collector, Function};
@@ -44,6 +45,13 @@ struct Walker<'a> {
     line_bytes: u64,
     /// By loop: the number of times its back edge is taken, if loop ranges over it are exact.
     counts: Vec<Option<Expr>>,
+}
+
+/// How often the back edge of a loop is taken.
+struct Count {
+    exact: Expr,
+    /// See [`LoopFacts::by_distance`].
+    by_distance: bool,
 }
 
 /// Adds loops and loop ranges to the facts.
@@ -69,7 +77,11 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
     let expander = analyses.expander();
     let mut walker =
         Walker { analyses, context, expander, loops, line_bytes: collector.line_bytes(), counts: vec![] };
-    walker.counts = walker.loops.iter().map(|&l| walker.exact_count(l)).collect();
+    for (id, &l) in walker.loops.iter().enumerate() {
+        let count = walker.exact_count(l, collector.grounds());
+        out.facts.loops[id].by_distance = count.as_ref().is_some_and(|count| count.by_distance);
+        walker.counts.push(count.map(|count| count.exact));
+    }
     out.loops = walker.loops.clone();
     walker.number_counts(out);
     for id in 0..out.blocks.len() {
@@ -126,12 +138,24 @@ struct Bounds {
 }
 
 impl Walker<'_> {
-    fn exact_count(&self, l: Loop) -> Option<Expr> {
+    fn exact_count(&self, l: Loop, grounds: Grounds) -> Option<Count> {
         l.preheader()?;
         if l.latch()? != l.exiting()? {
             return None;
         }
-        self.analyses.zext64(self.analyses.backedge_count(l)?)
+        let known = self.analyses.backedge_count(l);
+        let distance = match l.parent() {
+            Some(outer) if grounds != Grounds::None => {
+                let is_invariant = |count: &Expr| self.analyses.invariant(*count, outer);
+                let distance = || self.analyses.distance_count(l).filter(is_invariant);
+                if known.as_ref().is_some_and(is_invariant) { None } else { distance() }
+            }
+            _ => None,
+        };
+        let exact = self.analyses.zext64(distance.or(known)?)?;
+        let is_short = distance.is_some() && fault::is(Fault::DistanceShort);
+        let exact = if is_short { self.analyses.int(self.context, 0) } else { exact };
+        Some(Count { exact, by_distance: distance.is_some() })
     }
 
     /// Tells the planner how often loops run.

@@ -106,11 +106,18 @@ pub struct Collector<'a> {
     value_keys: HashMap<Value, Key>,
     next_key: Key,
     line_bytes: u64,
+    grounds: linear::Grounds,
 }
 
 impl<'a> Collector<'a> {
     /// A collector for a function of the module.
-    pub fn new(module: Module, facts: &'a ModuleFacts, analyses: &'a Analyses, line_shift: u32) -> Self {
+    pub fn new(
+        module: Module,
+        facts: &'a ModuleFacts,
+        analyses: &'a Analyses,
+        line_shift: u32,
+        grounds: linear::Grounds,
+    ) -> Self {
         Collector {
             module,
             facts,
@@ -119,6 +126,7 @@ impl<'a> Collector<'a> {
             value_keys: HashMap::new(),
             next_key: 0,
             line_bytes: 1 << line_shift,
+            grounds,
         }
     }
 
@@ -261,6 +269,11 @@ impl<'a> Collector<'a> {
     /// Bytes of a line.
     pub fn line_bytes(&self) -> u64 {
         self.line_bytes
+    }
+
+    /// What counters of loops can be relied on for.
+    pub fn grounds(&self) -> linear::Grounds {
+        self.grounds
     }
 }
 

@@ -18,6 +18,7 @@ unsafe extern "C" {
     fn dsm_shim_loop_readers(a: Raw, l: Raw, store: LLVMValueRef, out: *mut LLVMValueRef, most: u32)
     -> c_int;
     fn dsm_shim_backedge_count(analyses: Raw, l: Raw) -> RawExpr;
+    fn dsm_shim_distance_count(analyses: Raw, l: Raw) -> RawExpr;
     fn dsm_shim_max_count(analyses: Raw, l: Raw) -> RawExpr;
     fn dsm_shim_expected_distance(analyses: Raw, l: Raw, step: *mut i64) -> RawExpr;
     fn dsm_shim_exit_count(analyses: Raw, l: Raw, exiting: LLVMBasicBlockRef) -> RawExpr;
@@ -52,6 +53,12 @@ impl Analyses {
     pub fn backedge_count(&self, l: Loop) -> Option<Expr> {
         // SAFETY: live handles.
         Expr::from_raw(unsafe { dsm_shim_backedge_count(self.0, l.0) })
+    }
+
+    /// The same of a loop that counts by one, without overflow, up to what the program computes from the first number by an addition without overflow: an expression of what it adds.
+    pub fn distance_count(&self, l: Loop) -> Option<Expr> {
+        // SAFETY: live handles.
+        Expr::from_raw(unsafe { dsm_shim_distance_count(self.0, l.0) })
     }
 
     /// An upper bound of the number of times the loop's back edge is taken.

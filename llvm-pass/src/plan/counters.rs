@@ -17,7 +17,7 @@ pub struct Counters {
     pub flags: u64,
     /// Loads and stores that were taken out of loops before the accesses were looked at.
     pub invariant: u64,
-    /// Recurrences that were found not to wrap, by the language or by the conditions around their loops.
+    /// Recurrences that were found not to wrap, by the language or by the conditions around their loops, and loops whose numbers of iterations are distances.
     pub linear: u64,
     /// Operations of subscripts that are computed in 64 bits.
     pub widened: u64,
@@ -130,6 +130,7 @@ impl FunctionPlan {
                 as u64;
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
+        totals.linear += facts.loops.iter().filter(|l| l.by_distance).count() as u64;
         totals.hints += self.hints.len() as u64;
         totals.single += self.single.len() as u64;
         totals.footprints += self.footprints.len() as u64;

@@ -15,6 +15,8 @@ pub struct LoopFacts {
     pub syncs: bool,
     /// Expression of the number of times that its back edge is taken, if it can be computed in the preheader.
     pub count: Option<ExprId>,
+    /// That number is the same in each iteration of the loop around it, as it is that of a distance ([`super::super::linear`]).
+    pub by_distance: bool,
     /// Instructions of the loop and those in it if it can be copied, else 0.
     pub copy_cost: u32,
     /// Conditions under which it is entered, the nearest first.
