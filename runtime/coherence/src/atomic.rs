@@ -286,22 +286,22 @@ macro_rules! maybe_async {
                 update: Update,
             ) -> Option<u64> {
                 $call!(self.$change_local(
-                    block,
+                    self.fabric.own_handle(block),
                     Order::Relaxed,
                     #[inline(always)]
                     move |here| self.fabric.update_by_handle(here, offset, bytes, update)
                 ))
             }
 
-            /// The fast path: the home is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then. With [`Order::Released`] there is nothing to publish besides.
+            /// The fast path: the home of a block, of which this is the handle here, is here, stores to it are allowed, and nobody else has locked the records. The operation is a store like any other then. With [`Order::Released`] there is nothing to publish besides.
             #[inline(always)]
-            pub(crate) $($asyncness)? fn $change_local<R>(&self, block: Block, order: Order, change: impl FnOnce(F::Handle) -> R) -> Option<u64>
+            pub(crate) $($asyncness)? fn $change_local<R>(&self, here: F::Handle, order: Order, change: impl FnOnce(F::Handle) -> R) -> Option<u64>
             where
                 R: Future<Output = u64>,
             {
                 let fabric = &self.fabric;
-                let here = fabric.own_handle(block);
-                if fabric.state_by_handle(here) != abi::WRITABLE || fabric.watches_writes() {
+                let (_, block) = fabric.target_of(here);
+                if fabric.state_by_handle(here) != abi::WRITABLE || !self.has_mapped_homes && fabric.watches_writes() {
                     return None;
                 }
                 if order == Order::Released

@@ -55,9 +55,10 @@ impl<F: Fabric> Coherence<F> {
         for action in actions {
             let Action { block, offset, change } = action;
             let change = |_| change.apply(&self.fabric, self.me(), block, offset);
+            let here = self.fabric.own_handle(block);
             let old = match F::SYNCHRONOUS {
-                true => self.change_local_sync(block, Order::Relaxed, change),
-                false => self.change_local(block, Order::Relaxed, change).await,
+                true => self.change_local_sync(here, Order::Relaxed, change),
+                false => self.change_local(here, Order::Relaxed, change).await,
             };
             if old.is_none() {
                 break;

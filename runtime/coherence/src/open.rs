@@ -91,7 +91,7 @@ pub enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_at_open_home:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_at_open_home:ident $change_local:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_at_open_home:ident $update_here:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_at_open_home:ident $change_local:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -103,24 +103,25 @@ macro_rules! maybe_async {
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
-                match $call!(self.$update_at_open_home(block, offset, bytes, update, order)) {
+                let here = self.fabric.own_handle(block);
+                match $call!(self.$update_at_open_home(here, offset, bytes, update, order)) {
                     Some(old) => Some(old),
-                    None => $call!(self.$update_in(block, (offset, bytes), update, order)),
+                    None => $call!(self.$update_in(here, (offset, bytes), update, order)),
                 }
             }
 
-            /// As [`Coherence::update_mapped`], where an earlier operation has found the home and what it found still holds ([`crate::open_homes`]).
+            /// As [`Coherence::update_mapped`], where an earlier operation has found the home and what it found still holds ([`crate::open_homes`]). `here` is the block's handle at this process.
             #[inline(always)]
             pub $($asyncness)? fn $update_at_open_home(
                 &self,
-                block: Block,
+                here: F::Handle,
                 offset: usize,
                 bytes: usize,
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
                 let old = $call!(self.$change_at_open_home(
-                    block,
+                    here,
                     (offset, bytes),
                     order,
                     #[inline(always)]
@@ -132,16 +133,39 @@ macro_rules! maybe_async {
                 Some(old)
             }
 
+            /// Executes an operation that orders nothing on a block of which this is the handle here, and stores to which have been seen to be allowed: as [`Coherence::update_at_open_home`] if the records here are open, else as
+            /// [`Coherence::update_local`]. `None`: nothing was done.
+            #[inline(always)]
+            pub $($asyncness)? fn $update_here(
+                &self,
+                here: F::Handle,
+                offset: usize,
+                bytes: usize,
+                update: Update,
+            ) -> Option<u64> {
+                // Locking is a fence: the load of this line would begin behind it.
+                self.fabric.prefetch_part(here, offset);
+                match is_open(self.fabric.own_by_handle(here, BlockWord::Records)) {
+                    true => $call!(self.$update_at_open_home(here, offset, bytes, update, Order::Relaxed)),
+                    false => $call!(self.$change_local(
+                        here,
+                        Order::Relaxed,
+                        #[inline(always)]
+                        move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                    )),
+                }
+            }
+
             #[inline(always)]
             $($asyncness)? fn $update_in(
                 &self,
-                block: Block,
+                here: F::Handle,
                 (offset, bytes): (usize, usize),
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
                 $call!(self.$change_at_home(
-                    block,
+                    here,
                     (offset, bytes),
                     order,
                     #[inline(always)]
@@ -161,11 +185,12 @@ macro_rules! maybe_async {
                 bytes: usize,
                 update: Update,
             ) -> Option<(u64, bool)> {
-                let at_open_home = $call!(self.$update_at_open_home(block, offset, bytes, update, Order::Released));
+                let here = self.fabric.own_handle(block);
+                let at_open_home = $call!(self.$update_at_open_home(here, offset, bytes, update, Order::Released));
                 let at_own_home = match at_open_home {
                     Some(old) => Some(old),
                     None => $call!(self.$change_local(
-                        block,
+                        here,
                         Order::Released,
                         #[inline(always)]
                         move |home| self.fabric.update_by_handle(home, offset, bytes, update)
@@ -173,7 +198,7 @@ macro_rules! maybe_async {
                 };
                 let old = match at_own_home {
                     Some(old) => old,
-                    None => $call!(self.$update_in(block, (offset, bytes), update, Order::Released))?,
+                    None => $call!(self.$update_in(here, (offset, bytes), update, Order::Released))?,
                 };
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
@@ -203,13 +228,14 @@ macro_rules! maybe_async {
                 bytes: usize,
                 value: u64,
             ) -> bool {
+                let here = self.fabric.own_handle(block);
                 let change = move |home| self.fabric.store_by_handle(home, offset, bytes, value);
-                if $call!(self.$change_at_open_home(block, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
+                if $call!(self.$change_at_open_home(here, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
                     self.stats.mine().add(|count| &count.atomics_open, 1);
                     return true;
                 }
                 $call!(self.$change_at_home(
-                    block,
+                    here,
                     (offset, bytes),
                     Order::Relaxed,
                     change,
@@ -221,7 +247,7 @@ macro_rules! maybe_async {
 
             $($asyncness)? fn $change_at_home<T, R>(
                 &self,
-                block: Block,
+                here: F::Handle,
                 (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
@@ -235,7 +261,7 @@ macro_rules! maybe_async {
                 if !self.has_mapped_homes {
                     return None;
                 }
-                let here = fabric.own_handle(block);
+                let (_, block) = fabric.target_of(here);
                 let _locked = $wait!(fabric.lock_chunk(block.chunk()));
                 let state = fabric.state_by_handle(here);
                 let only_copy = self.operates_beside_copy(block, (offset, bytes), state, order);
@@ -384,8 +410,8 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_at_open_home update_in update_ordered store_mapped change_at_home operate copied change_at_open_home change_local);
-maybe_async!(poll_once call () update_mapped_sync update_at_open_home_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_at_open_home_sync change_local_sync);
+maybe_async!(wait wait (async) update_mapped update_at_open_home update_here update_in update_ordered store_mapped change_at_home operate copied change_at_open_home change_local);
+maybe_async!(poll_once call () update_mapped_sync update_at_open_home_sync update_here_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_at_open_home_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.

@@ -116,11 +116,11 @@ impl<H: Copy> OpenHomes<H> {
 macro_rules! maybe_async {
     ($wait:ident $call:ident ($($asyncness:tt)?) $change_at_open_home:ident $copied:ident) => {
         impl<F: Fabric> Coherence<F> {
-            /// Executes an operation at the home of a block where an earlier one has found it, if the records there have been open since. `None`: nothing was done. The caller counts it.
+            /// Executes an operation at the home of a block, of which this is the handle here, where an earlier one has found it, if the records there have been open since. `None`: nothing was done. The caller counts it.
             #[inline(always)]
             pub(crate) $($asyncness)? fn $change_at_open_home<T, R>(
                 &self,
-                block: Block,
+                here: F::Handle,
                 (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
@@ -131,9 +131,9 @@ macro_rules! maybe_async {
                 R: Future<Output = T>,
             {
                 let fabric = &self.fabric;
+                let (_, block) = fabric.target_of(here);
                 let chunk = block.chunk();
                 let _locked = $wait!(fabric.lock_chunk(chunk));
-                let here = fabric.own_handle(block);
                 let copy = match fabric.state_by_handle(here) {
                     abi::WRITABLE => LocalCopy::Home,
                     abi::NOTICED | abi::COLD | abi::EXPIRED => LocalCopy::Invalid,
@@ -180,7 +180,7 @@ maybe_async!(wait wait (async) change_at_open_home copied);
 maybe_async!(poll_once call () change_at_open_home_sync copied_sync);
 
 impl<F: Fabric> Coherence<F> {
-    /// Remembers the home of a block for [`Coherence::change_at_open_home`]. Its version is listed, unless the only copy is here.
+    /// Remembers the home of a block for [`Coherence::change_at_open_home`]. Its version is listed, if the home is elsewhere and no only copy is here.
     pub(crate) fn remember_open_home(&self, place: F::Handle, records: u64, only_copy: bool) {
         let (at, block) = self.fabric.target_of(place);
         let copy = match at == self.me() {
@@ -188,8 +188,8 @@ impl<F: Fabric> Coherence<F> {
             false if only_copy => LocalCopy::Only,
             false => LocalCopy::Invalid,
         };
-        // Operations with open records are counted until they are many.
-        if !F::SYNCHRONOUS || self.updates().has_paid(block.chunk()) {
+        // Operations with open records that this process has opened elsewhere are counted until they are many.
+        if !F::SYNCHRONOUS || copy == LocalCopy::Home || self.updates().has_paid(block.chunk()) {
             let is_same = |other| other == at || self.fabric.fault(Fault::OpenHomesMixed);
             self.open_homes().insert((block, copy), (at, records, place), is_same);
         }

@@ -52,12 +52,17 @@ impl Geometry {
     /// As [`Geometry::locate`] of an address that may not be shared; `None` then.
     #[inline(always)]
     pub fn locate_shared(&self, address: usize) -> Option<(Block, usize)> {
+        Some(self.blocks.locate(self.shared_offset(address)?))
+    }
+
+    /// Segment offset of the data at an address; `None` if it is not shared.
+    #[inline(always)]
+    pub fn shared_offset(&self, address: usize) -> Option<usize> {
         let in_region = address.wrapping_sub(self.shape.region.start);
-        let offset = match in_region < self.data_bytes - self.heap_offset {
-            true => self.heap_offset + in_region,
-            false => self.globals.offset(address)?,
-        };
-        Some(self.blocks.locate(offset))
+        match in_region < self.data_bytes - self.heap_offset {
+            true => Some(self.heap_offset + in_region),
+            false => self.globals.offset(address),
+        }
     }
 
     /// First address of a block.

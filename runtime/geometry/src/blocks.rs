@@ -98,9 +98,16 @@ impl BlockMap {
     /// The block that holds an offset of the data, and the offset in it.
     #[inline(always)]
     pub fn locate(&self, offset: usize) -> (Block, usize) {
+        let (block, start, _) = self.place_at(offset);
+        (block, offset - start)
+    }
+
+    /// The block that holds an offset of the data, where it starts, and its size in bytes.
+    #[inline(always)]
+    pub fn place_at(&self, offset: usize) -> (Block, usize, usize) {
         let shift = self.shift_at(offset);
         let block = Block(self.first[shift as usize % SHIFTS] + (offset >> shift) as u64);
-        (block, offset & ((1 << shift) - 1))
+        (block, offset >> shift << shift, 1 << shift)
     }
 
     /// Bytes of the smallest blocks that the data are or were divided into: neighbours nearer than that are in one block, or in two that touch.

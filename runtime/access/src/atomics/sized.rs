@@ -4,7 +4,7 @@
 
 use dsm_abi::atomic::{RmwOp, Update, order};
 use dsm_abi::state::WRITABLE;
-use dsm_coherence::{Block, Order};
+use dsm_coherence::{Block, Fabric as _, Order};
 
 use super::{get, is_worth_keeping, poll, put, update_at_once};
 use crate::memory::{self, Shared, fabric::run_sync};
@@ -95,7 +95,7 @@ fn add_relaxed<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -
         return false;
     }
     let Some(shared) = memory.shared() else { return false };
-    let Some((block, offset)) = memory.geometry().locate_shared(address) else { return false };
+    let Some((here, offset)) = shared.coherence.fabric().own_handle_at(address) else { return false };
     let is_here = memory.table().get(address) == WRITABLE;
     if !is_here
         && is_worth_keeping(address)
@@ -103,19 +103,15 @@ fn add_relaxed<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -
     {
         return true;
     }
-    let at_open_home = || {
-        let coherence = &shared.coherence;
-        coherence.update_at_open_home_sync(block, offset, SIZE, adding::<OP>(operand), Order::Relaxed)
-    };
+    let coherence = &shared.coherence;
+    let chunk = coherence.fabric().target_of(here).1.chunk();
+    let update = adding::<OP>(operand);
     run_sync(
         #[inline(always)]
         || match is_here {
-            true => at_open_home().or_else(
-                #[inline(always)]
-                || shared.coherence.update_local_sync(block, offset, SIZE, adding::<OP>(operand)),
-            ),
-            false if profile::is_on() || deferred::is_kept(block.chunk()) => None,
-            false => at_open_home(),
+            true => coherence.update_here_sync(here, offset, SIZE, update),
+            false if profile::is_on() || deferred::is_kept(chunk) => None,
+            false => coherence.update_at_open_home_sync(here, offset, SIZE, update, Order::Relaxed),
         },
     )
     .is_some()

@@ -58,6 +58,14 @@ impl SegmentFabric {
         self.handle_in(self.mapped(at), at, block, self.place_of(block))
     }
 
+    /// The words of the block that a shared address lies in, in this process, and the offset in the block; `None` of another address.
+    #[inline(always)]
+    pub fn own_handle_at(&self, address: usize) -> Option<(BlockHandle, usize)> {
+        let offset = self.geometry.shared_offset(address)?;
+        let (block, start, bytes) = self.geometry.blocks().place_at(offset);
+        Some((self.handle_in(self.own.mapped(), Rank(self.rank), block, (start, bytes)), offset - start))
+    }
+
     /// The segment of a process.
     #[inline(always)]
     pub(super) fn mapped(&self, at: Rank) -> Mapped {
