@@ -480,7 +480,8 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     if is_posted
         && !sized::is_addition(op as u32, size)
         && is_worth_keeping(address)
-        && deferred::post(address, size, op, operand)
+        && let Some(place) = memory::get().geometry().locate_shared(address)
+        && deferred::post(address, place, size, op, operand)
     {
         return;
     }

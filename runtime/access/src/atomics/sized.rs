@@ -96,21 +96,21 @@ fn add_relaxed<const OP: u32, const SIZE: usize>(address: usize, operand: u64) -
     }
     let Some(shared) = memory.shared() else { return false };
     let Some((here, offset)) = shared.coherence.fabric().own_handle_at(address) else { return false };
+    let coherence = &shared.coherence;
+    let (_, block) = coherence.fabric().target_of(here);
     let is_here = memory.table().get(address) == WRITABLE;
     if !is_here
         && is_worth_keeping(address)
-        && deferred::post(address, SIZE as u32, op_of(OP), operand.into())
+        && deferred::post(address, (block, offset), SIZE as u32, op_of(OP), operand.into())
     {
         return true;
     }
-    let coherence = &shared.coherence;
-    let chunk = coherence.fabric().target_of(here).1.chunk();
     let update = adding::<OP>(operand);
     run_sync(
         #[inline(always)]
         || match is_here {
             true => coherence.update_here_sync(here, offset, SIZE, update),
-            false if profile::is_on() || deferred::is_kept(chunk) => None,
+            false if profile::is_on() || deferred::is_kept(block.chunk()) => None,
             false => coherence.update_at_open_home_sync(here, offset, SIZE, update, Order::Relaxed),
         },
     )

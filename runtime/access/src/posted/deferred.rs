@@ -179,18 +179,17 @@ pub fn is_copied(address: usize) -> bool {
         && memory::shared().is_some_and(|shared| shared.coherence.has_only_copies(Order::Relaxed))
 }
 
-/// Keeps a relaxed operation without a result, if it is one that may be.
-pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
+/// Keeps a relaxed operation without a result on a shared address, if it is one that may be. `place`: the block, and the offset in it.
+#[inline]
+pub fn post(address: usize, place: (Block, usize), size: u32, op: RmwOp, operand: u128) -> bool {
     if !ENABLED.load(Ordering::Relaxed)
-        || !memory::is_shared(address)
         || !(is_elsewhere(address) || is_copied(address))
         || !atomic::is_direct(address, size as usize)
     {
         return false;
     }
     let Some(update) = addition(op, operand, size) else { return false };
-    let geometry = memory::get().geometry();
-    let (block, offset) = geometry.locate(address);
+    let (block, offset) = place;
     let Some(shared) = memory::shared() else { return false };
     let mut guard = Guard::lock(list_of(block.chunk()));
     // In this order: a home that an acquire has brought is seen behind the mark that it did so by.
@@ -215,7 +214,7 @@ pub fn post(address: usize, size: u32, op: RmwOp, operand: u128) -> bool {
         return false;
     }
     let list = guard.list();
-    list.update(geometry, address, size as usize, update);
+    list.update(address, place, size as usize, update);
     let is_full = list.has(MOST_OPERATIONS, MOST_BYTES);
     // SAFETY: as in `Guard::list`.
     unsafe { *ALL[guard.number].count.get() += 1 };

@@ -14,8 +14,8 @@ use dsm_abi::atomic::{RmwOp, Update};
 use dsm_coherence::calls::actions::{Action, ActionList, Actions, Change};
 use dsm_coherence::{Block, Chunk};
 
+use crate::memory;
 use crate::memory::fabric::run;
-use crate::memory::{self, geometry::Geometry};
 
 /// Operations from which on a list is executed.
 const MOST_OPERATIONS: usize = 4096;
@@ -87,21 +87,24 @@ impl List {
         self.operations.len() >= operations || self.contents.len() >= bytes
     }
 
-    /// The place that remembers the last operation on the word at an address.
-    fn last_at(&mut self, address: usize) -> &mut u64 {
+    /// Index of what remembers the last operation on the word at an address.
+    #[inline]
+    fn last_at(&mut self, address: usize) -> usize {
         if self.last.is_empty() {
             self.last.resize(self.words, 0);
         }
         // Fibonacci hashing.
         let hash = (address as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.words.ilog2());
-        &mut self.last[hash as usize]
+        hash as usize
     }
 
-    pub fn update(&mut self, geometry: &Geometry, address: usize, size: usize, update: Update) {
-        let (block, offset) = geometry.locate(address);
+    /// Appends an operation on a word, which lies at an offset in a block, or combines it with the last one on that word.
+    #[inline]
+    pub fn update(&mut self, address: usize, (block, offset): (Block, usize), size: usize, update: Update) {
         let open = self.open.max(self.first + self.begin() as u64);
         let next = self.first + self.operations.len() as u64;
-        let last = std::mem::replace(self.last_at(address), next + 1);
+        let remembered = self.last_at(address);
+        let last = self.last[remembered];
         if last > open {
             let before = &mut self.operations[(last - 1 - self.first) as usize];
             if before.block == block
@@ -109,10 +112,10 @@ impl List {
                 && let Some(combined) = combine(size, &before.what, update, &mut self.contents)
             {
                 before.what = combined;
-                *self.last_at(address) = last;
                 return;
             }
         }
+        self.last[remembered] = next + 1;
         self.operations.push(Operation { key: block, block, offset, what: What::Update(size, update) });
     }
 
@@ -185,6 +188,7 @@ impl List {
 }
 
 /// What does what an operation and one behind it do, on a word of so many bytes. `contents`: of the list.
+#[inline]
 fn combine(size: usize, first: &What, second: Update, contents: &mut Vec<u8>) -> Option<What> {
     use RmwOp::*;
     let Update::Rmw { op, operand: b } = second else { return None };
@@ -205,8 +209,10 @@ fn combine(size: usize, first: &What, second: Update, contents: &mut Vec<u8>) ->
         (Add, Some(a)) => a.wrapping_add(b),
         (Xchg | And | Or | Xor | Max | Min | UMax | UMin, Some(a)) => op.apply(size as u32, a, b)?,
         (FAdd, _) => {
-            let operands = before.into_iter().chain([b]);
-            operands.for_each(|operand| contents.extend((operand as u64).to_le_bytes()));
+            if let Some(a) = before {
+                contents.extend_from_slice(&(a as u64).to_le_bytes());
+            }
+            contents.extend_from_slice(&(b as u64).to_le_bytes());
             return Some(What::Series(op, size, begin..contents.len()));
         }
         _ => return None,

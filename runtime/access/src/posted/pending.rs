@@ -85,7 +85,8 @@ fn empty(list: &mut List) {
 
 /// Keeps an operation on a word.
 pub fn post(address: usize, size: usize, update: Update) {
-    with_own(|list| list.update(memory::get().geometry(), address, size, update));
+    let place = memory::get().geometry().locate(address);
+    with_own(|list| list.update(address, place, size, update));
 }
 
 /// Keeps a store of bytes of one block.
