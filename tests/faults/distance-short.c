@@ -1,7 +1,6 @@
 //@ layout: 1x1
 //@ found: verify
 #include <stdio.h>
-#include <string.h>
 
 double values[64 * 1000];
 

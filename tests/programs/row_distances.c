@@ -1,5 +1,4 @@
 // Rows whose ends are computed from their begins: lengths known at run time only, also of no or a negative number of elements, next to each other or apart, in 32 and 64 bits.
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
