@@ -7,12 +7,11 @@ use std::io;
 use std::path::Path;
 
 use dsm_abi::note::{self, Note, OpenMp};
+use memmap2::Mmap;
 use object::read::archive::ArchiveFile;
 use object::read::elf::Sym as _;
 use object::read::elf::{ElfFile, FileHeader};
-use object::{
-    Object, ObjectSection, ObjectSymbol, ReadCache, ReadRef, SectionFlags, SectionKind, SymbolKind, elf,
-};
+use object::{Object, ObjectSection, ObjectSymbol, ReadRef, SectionFlags, SectionKind, SymbolKind, elf};
 
 /// What a file on a link line, or a program to launch, turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +87,9 @@ pub fn inspect(path: &Path) -> io::Result<FileKind> {
     if !file.metadata()?.is_file() {
         return Ok(FileKind::Other);
     }
-    let data = &ReadCache::new(file);
+    // SAFETY: nobody shortens the file meanwhile, as of a file that a linker maps.
+    let map = unsafe { Mmap::map(&file)? };
+    let data = &map[..];
     if let Ok(archive) = ArchiveFile::parse(data) {
         return members(&archive, data, path);
     }

@@ -147,6 +147,7 @@ programs! {
     library_pointers
     library_results
     linked_list
+    linker_sets
     lock_evictions
     lock_caching
     lock_lifetimes

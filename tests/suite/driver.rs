@@ -520,6 +520,22 @@ fn debug_information_is_the_program_s_own() {
     }
 }
 
+/// What no code of a program leads to is no part of it, unless the user wants all.
+#[test]
+fn functions_that_nothing_calls_are_left_out() {
+    let Some(case) = Case::program("unused-sections") else { return };
+    for linker in ["bfd", "lld"] {
+        let line = format!("-s -O2 -fopenmp ../main.c ../part.c -fuse-ld={linker}");
+        case.compiled(&format!("{line} -o x"));
+        case.compiled(&format!("{line} -Wl,--no-gc-sections -o y"));
+        let bytes = |name: &str| case.root.join("dsm").join(name).metadata().expect("it was linked").len();
+        assert!(5 * bytes("x") < 4 * bytes("y"), "{linker}: {} and {}", bytes("x"), bytes("y"));
+        for name in ["x", "y"] {
+            assert_eq!(case.run("dsm", format!("./{name}"), "").status, Some(3), "{linker} {name}");
+        }
+    }
+}
+
 #[test]
 fn help_is_about_the_driver_and_says_where_the_compiler_s_is() {
     let Some(case) = Case::new("help", &[]) else { return };

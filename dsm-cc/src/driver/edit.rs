@@ -125,6 +125,10 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         // Libraries that become part of the file, such as flang's, free objects of the shared heap by `free`.
         out.push("-Wl,--wrap=free".into());
     }
+    if parts.runtime.is_some() {
+        // Functions of the runtime, and of the libraries in it, that nothing calls. lld would count no `__start_NAME` as a use of the section.
+        out.push("-Wl,--gc-sections,-z,nostart-stop-gc".into());
+    }
     if parts.bind_now {
         // A resolver that ran at its function's first call would see shared memory, which it does not check.
         out.push("-Wl,-z,now".into());
@@ -199,7 +203,9 @@ mod tests {
     }
 
     const PASS: &str = "-fpass-plugin=P.so -Wno-pass-failed -Xclang -Rpass=^dsm-lines$";
-    const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
+    const SCRIPT: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
+    const LINK: &str =
+        "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free -Wl,--gc-sections,-z,nostart-stop-gc";
     const LIBS: &str = "-Wl,--export-dynamic-symbol=__dsm_add_image -Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
 
     #[test]
@@ -293,8 +299,11 @@ mod tests {
     #[test]
     fn relocatable_and_shared_links_get_no_runtime() {
         assert_eq!(edited("-r a.o b.o -o c.o"), "-r a.o b.o -o c.o");
-        assert_eq!(edited("-shared a.o -fopenmp"), format!("{LINK} -Wl,-z,now -shared a.o -Xlinker I"));
-        assert_eq!(edited("-shared a.o /x/libdsm_rt.a"), format!("{LINK} -Wl,-z,now -shared a.o -Xlinker I"));
+        assert_eq!(edited("-shared a.o -fopenmp"), format!("{SCRIPT} -Wl,-z,now -shared a.o -Xlinker I"));
+        assert_eq!(
+            edited("-shared a.o /x/libdsm_rt.a"),
+            format!("{SCRIPT} -Wl,-z,now -shared a.o -Xlinker I")
+        );
     }
 
     #[test]
