@@ -1,4 +1,6 @@
 ! An internal procedure as an argument: its trampoline and its host's variables are used by all processes.
+! lld wants to hear of an executable stack.
+!@ flags: -fuse-ld=bfd
 module callers
   implicit none
 contains

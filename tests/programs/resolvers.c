@@ -1,4 +1,6 @@
 // Functions that the loader chooses at the start: resolvers that count in a global, read a table, call helpers; clones for processors.
+// lld gives resolvers tables that the loader has not filled yet.
+//@ flags: -fuse-ld=bfd
 #include <stdio.h>
 
 static int level = 2, asked[4];

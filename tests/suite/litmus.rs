@@ -22,7 +22,7 @@ const fn dsm(line: u32) -> Target {
 
 #[test]
 fn plain_clang() {
-    check(Target::Native, Shape::alone(2), None, 500);
+    check(Target::Native, Shape::alone(2), None, 200);
 }
 
 #[test]
@@ -37,12 +37,12 @@ fn two_processes_of_two_threads() {
 
 #[test]
 fn four_processes() {
-    check(dsm(64), Shape::new(4, 1), None, 150);
+    check(dsm(64), Shape::new(4, 1), None, 100);
 }
 
 #[test]
 fn three_processes_with_page_lines() {
-    check(dsm(4096), Shape::new(3, 1), None, 150);
+    check(dsm(4096), Shape::new(3, 1), None, 100);
 }
 
 #[test]
@@ -52,5 +52,5 @@ fn three_processes_with_blocks_of_a_line() {
 
 #[test]
 fn four_processes_with_blocks_of_several_lines() {
-    check(dsm(64), Shape::new(4, 1), Some(1024), 150);
+    check(dsm(64), Shape::new(4, 1), Some(1024), 100);
 }

@@ -268,9 +268,12 @@ fn shapes_that_change_their_sizes() {
 #[test]
 fn leaving_orders_out_loses_nothing() {
     let (mut found, mut equal) = (HashSet::new(), 0);
-    for shape in PAIRS.iter().chain(TRIPLES).filter(|shape| SMALL.contains(&shape.0)) {
+    let small = PAIRS.iter().chain(TRIPLES).filter(|shape| SMALL.contains(&shape.0));
+    for (number, shape) in small.enumerate() {
         let sound = program(shape).short().closing_in_order();
-        for fault in std::iter::once(None).chain(Fault::ALL.iter().copied().map(Some)) {
+        // Every second rule is broken in one program, the others in the next.
+        let faults = Fault::ALL.iter().copied().skip(number % 2).step_by(2);
+        for fault in std::iter::once(None).chain(faults.map(Some)) {
             let program = Rc::new(Program { fault, ..sound.clone() });
             let most = if fault.is_none() { FEW_SOUND } else { FEW };
             let all = search_with(&program, Limits::all(most), &Memories::Whole);

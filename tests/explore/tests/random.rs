@@ -95,7 +95,7 @@ fn directed_programs() {
 
 #[test]
 fn shapes_of_former_failures() {
-    run_all(shapes(), if cfg!(debug_assertions) { 200 } else { 6_000 });
+    run_all(shapes(), if cfg!(debug_assertions) { 200 } else { 3_000 });
 }
 
 fn run_all(programs: Vec<Program>, runs: u64) {
