@@ -87,7 +87,7 @@ pub fn inspect(path: &Path) -> io::Result<FileKind> {
     if !file.metadata()?.is_file() {
         return Ok(FileKind::Other);
     }
-    // SAFETY: nobody shortens the file meanwhile, as of a file that a linker maps.
+    // SAFETY: the file is not shortened while it is mapped; linkers assume that of their inputs, too.
     let map = unsafe { Mmap::map(&file)? };
     let data = &map[..];
     if let Ok(archive) = ArchiveFile::parse(data) {

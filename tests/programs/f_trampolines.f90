@@ -1,5 +1,5 @@
 ! An internal procedure as an argument: its trampoline and its host's variables are used by all processes.
-! lld wants to hear of an executable stack.
+! lld refuses objects that need an executable stack, but with `-z execstack`.
 !@ flags: -fuse-ld=bfd
 module callers
   implicit none

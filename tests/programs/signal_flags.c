@@ -42,8 +42,8 @@ static void informed(int signal, siginfo_t *info, void *context) {
     calls[signal]++;
 }
 
-// Leaves SIGALRM to the main thread, or gives it to all: a handler that another thread interrupts may run twice at once.
-static void timer_in_other_threads(int how) {
+// Blocks SIGALRM in all threads but the main one, or lets it through: a handler in another thread might still be counting when the main thread compares.
+static void mask_in_other_threads(int how) {
     sigset_t alarm;
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
@@ -77,7 +77,7 @@ int main(void) {
 
     // Interrupts every millisecond while other processes write to what the handler touches.
     memset(wide, 0, sizeof wide);
-    timer_in_other_threads(SIG_BLOCK);
+    mask_in_other_threads(SIG_BLOCK);
     struct sigaction action = {.sa_handler = busy, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, 0);
     struct itimerval every = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
@@ -95,7 +95,7 @@ int main(void) {
         }
     }
     setitimer(ITIMER_REAL, &never, 0);
-    timer_in_other_threads(SIG_UNBLOCK);
+    mask_in_other_threads(SIG_UNBLOCK);
     int wrong = 0;
     for (int i = 0; i < 4096; i++) wrong += i % 64 ? wide[i] != wide[1] : wide[i] != calls[SIGALRM];
     printf("busy: %d wrong, called %d\n", wrong, calls[SIGALRM] > 0 && wide[1] >= 60);

@@ -125,11 +125,8 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         let further = std::env::var("DSM_TEST_CFLAGS").unwrap_or_default();
         command.args(further.split_whitespace());
     }
-    if let Target::Dsm(Build { level, .. }) = target
-        && level != 2
-    {
-        // Takes half of the time; programs of level 2 have the linker that users get.
-        command.arg("-fuse-ld=lld");
+    if let Target::Dsm(build) = target {
+        command.args(build.linker());
     }
     command.arg("-fopenmp").args(&program.flags).args(&program.sources);
     let path =

@@ -55,6 +55,13 @@ pub struct Build {
     pub line: u32,
 }
 
+impl Build {
+    /// Option that chooses the linker: at level 2 none, so that programs are linked as users' are, at the others lld, which takes half of the time.
+    pub fn linker(self) -> Option<&'static str> {
+        (self.level != 2).then_some("-fuse-ld=lld")
+    }
+}
+
 impl fmt::Display for Build {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "-O{} line {}", self.level, self.line)

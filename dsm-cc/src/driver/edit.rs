@@ -126,7 +126,8 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         out.push("-Wl,--wrap=free".into());
     }
     if parts.runtime.is_some() {
-        // Functions of the runtime, and of the libraries in it, that nothing calls. lld would count no `__start_NAME` as a use of the section.
+        // Leaves out what the program does not use of the runtime and of the libraries in it. Without the second option lld would not count
+        // `__start_NAME` as a use of the section NAME.
         out.push("-Wl,--gc-sections,-z,nostart-stop-gc".into());
     }
     if parts.bind_now {
