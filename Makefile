@@ -20,8 +20,9 @@ PACKAGES = -p dsm-cc -p dsm-pass -p dsm-runtime
 PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top dsm-sweep
 # The driver's other names: what it stands in for depends on what it is called.
 NAMES    = dsm-c++ dsm-fc
-PARTS    = libdsm_pass.so libdsm_rt.a
-HEADERS  = dsm-include dsm-modules
+PLUGIN   = libdsm_pass.so
+# Directories: headers, Fortran's modules, and what programs are linked with.
+PARTS    = dsm-include dsm-modules dsm-runtime
 # What programs may include or compile.
 INCLUDES = dsm.h dsm_operations.h dsm.hpp dsm.f90 dsm_array.hpp dsm_arrays.f90
 
@@ -41,6 +42,7 @@ setup:
 
 build:
 	$(CARGO) build --release --locked $(PACKAGES)
+	scripts/link-runtime.sh $(BIN)/libdsm_rt.a $(BIN)/dsm-runtime
 	@for name in $(NAMES); do ln -sf dsm-cc $(BIN)/$$name; done
 
 demo: setup
@@ -87,20 +89,20 @@ bench-compare:
 
 # Not built here: whoever installs may be root, and cargo need not be.
 install:
-	@for file in $(PROGRAMS) $(PARTS) $(HEADERS); do \
+	@for file in $(PROGRAMS) $(PLUGIN) $(PARTS); do \
 	    [ -e $(BIN)/$$file ] || { echo "$(BIN)/$$file is missing: run 'make build' first" >&2; exit 1; }; done
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/dsm
 	install -m 755 $(addprefix $(BIN)/,$(PROGRAMS)) $(DESTDIR)$(PREFIX)/bin
 	for name in $(NAMES); do ln -sf dsm-cc $(DESTDIR)$(PREFIX)/bin/$$name; done
-	install -m 644 $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
+	install -m 644 $(BIN)/$(PLUGIN) $(DESTDIR)$(PREFIX)/lib/dsm
 	install -d $(DESTDIR)$(PREFIX)/lib/dsm/include
 	install -m 644 $(addprefix runtime/include/,$(INCLUDES)) $(DESTDIR)$(PREFIX)/lib/dsm/include
 	install -m 644 runtime/gdb/dsm.py $(DESTDIR)$(PREFIX)/lib/dsm
-	cp -r $(addprefix $(BIN)/,$(HEADERS)) $(DESTDIR)$(PREFIX)/lib/dsm
+	cp -r $(addprefix $(BIN)/,$(PARTS)) $(DESTDIR)$(PREFIX)/lib/dsm
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS) dsm.py $(addprefix include/,$(INCLUDES)))
-	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(HEADERS))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) $(NAMES)) $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PLUGIN) dsm.py $(addprefix include/,$(INCLUDES)))
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/lib/dsm/,$(PARTS))
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm/include
 	-rmdir $(DESTDIR)$(PREFIX)/lib/dsm
 

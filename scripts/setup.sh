@@ -28,6 +28,7 @@ missing_packages() {
     have_llvm clang || echo "clang-$llvm"
     have_llvm flang || echo "flang-$llvm"
     have_llvm ld.lld || echo "lld-$llvm"
+    have_llvm llvm-objcopy || echo "llvm-$llvm"
     have_llvm FileCheck || echo "llvm-$llvm-tools"
     { have_llvm llvm-config && [ -e "$(llvm_directory --includedir)/llvm-c/Core.h" ]; } || echo "llvm-$llvm-dev"
     # Build systems that the tests put the drivers into.

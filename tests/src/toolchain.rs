@@ -50,25 +50,14 @@ fn find() -> Dsm {
         let (cc, run) = (directory.join("dsm-cc"), directory.join("dsm-run"));
         if cc.is_file() && run.is_file() {
             let fingerprint = fingerprint(directory);
-            let [cxx, fc] = ["dsm-c++", "dsm-fc"].map(|name| other_name(directory, name));
+            let [cxx, fc] = ["dsm-c++", "dsm-fc"].map(|name| directory.join(name));
             return Dsm { cc, cxx, fc, run, fingerprint };
         }
     }
     panic!(
-        "no dsm-cc and dsm-run in {candidates:?}: run `cargo build --release` first, set DSM_BIN_DIR, \
+        "no dsm-cc and dsm-run in {candidates:?}: run `make build` first, set DSM_BIN_DIR, \
          or set DSM_TEST_NATIVE=1 to check the tests with plain clang"
     );
-}
-
-/// The driver's symbolic link of this name; made here if it is missing, as after a bare `cargo build`.
-fn other_name(directory: &Path, name: &str) -> PathBuf {
-    let link = directory.join(name);
-    if !link.exists() {
-        // Another test process may be faster.
-        let made = std::os::unix::fs::symlink("dsm-cc", &link);
-        assert!(made.is_ok() || link.exists(), "{}: {made:?}", link.display());
-    }
-    link
 }
 
 /// The reference compiler for C++ that belongs to [`clang`].
@@ -83,7 +72,7 @@ pub fn flang() -> String {
 
 fn fingerprint(bin: &Path) -> String {
     let mut text = String::new();
-    for file in ["dsm-cc", "libdsm_pass.so", "libdsm_rt.a", "dsm-include/istream"] {
+    for file in ["dsm-cc", "libdsm_pass.so", "dsm-runtime/libdsm_rt.a", "dsm-include/istream"] {
         for path in [bin.join(file), bin.join("../lib/dsm").join(file)] {
             if let Ok(meta) = path.metadata() {
                 let at = meta.modified().ok().and_then(|t| t.duration_since(SystemTime::UNIX_EPOCH).ok());

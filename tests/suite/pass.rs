@@ -341,7 +341,7 @@ fn builds_that_count_count() {
 #[test]
 fn the_runtime_has_what_calls_are_redirected_to() {
     let Some(dsm) = toolchain::dsm() else { return };
-    let library = dsm.cc.with_file_name("libdsm_rt.a");
+    let library = dsm.cc.with_file_name("dsm-runtime/libdsm_rt.a");
     // GNU nm finds no symbols in what link-time optimisation has made.
     let mut names = Command::new("llvm-nm-22");
     let listed = names.args(["--defined-only", "--format=just-symbols"]).arg(&library).output();

@@ -76,8 +76,12 @@ pub const PLUGIN: &str = "libdsm_pass.so";
 pub const HEADERS: &str = "dsm-include";
 /// Directory of Fortran's module files.
 pub const MODULES: &str = "dsm-modules";
-/// File name of the runtime.
-pub const RUNTIME: &str = "libdsm_rt.a";
+/// The runtime: what `scripts/link-runtime.sh` makes of the archive that cargo builds.
+pub const RUNTIME: &str = "dsm-runtime/libdsm_rt.a";
+/// The same with its debug information.
+pub const RUNTIME_WITH_DEBUG: &str = "dsm-runtime/libdsm_rt_debug.a";
+/// The archive that cargo builds.
+const BUILT_RUNTIME: &str = "libdsm_rt.a";
 
 /// File name of the launcher, which is always beside the driver.
 pub const LAUNCHER: &str = "dsm-run";
@@ -92,6 +96,17 @@ pub fn find(file: &'static str) -> Result<PathBuf, Error> {
         file,
         looked: looked.iter().map(|p| p.display().to_string()).collect(),
     })
+}
+
+/// The runtime, with or without its debug information. In a build tree it may be older than what cargo has built.
+pub fn find_runtime(with_debug: bool) -> Result<PathBuf, Error> {
+    let found = find(if with_debug { RUNTIME_WITH_DEBUG } else { RUNTIME })?;
+    let changed = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    let built = found.ancestors().nth(2).map(|beside| beside.join(BUILT_RUNTIME));
+    match built.filter(|built| changed(built) > changed(&found)) {
+        Some(built) => Err(Error::StaleRuntime { found, built }),
+        None => Ok(found),
+    }
 }
 
 /// The directory of the C header that programs may include: `include` in [`find`]'s directories, or the source tree of a build tree.

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::arguments::{self, Typed, strip};
-use super::components::RUNTIME;
+use super::components::{RUNTIME, RUNTIME_WITH_DEBUG};
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
@@ -167,7 +167,8 @@ fn needs_openmp(argument: &OsStr) -> bool {
 
 /// The runtime, which build systems find among what the compiler links and then name themselves. A shared library must not have one.
 fn is_runtime(argument: &OsStr) -> bool {
-    Path::new(argument).file_name().is_some_and(|name| name == RUNTIME)
+    let name = Path::new(argument).file_name();
+    name.is_some() && [RUNTIME, RUNTIME_WITH_DEBUG].iter().any(|file| Path::new(file).file_name() == name)
 }
 
 /// `-lomp` and its relatives, and the same libraries by path.

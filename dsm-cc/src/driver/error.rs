@@ -20,10 +20,12 @@ pub enum Error {
     #[error("{variable} names '{}', which does not exist or is not executable; correct or unset it", path.display())]
     BadCompiler { variable: &'static str, path: PathBuf },
     #[error(
-        "cannot find {file} (looked in {}); build it with 'cargo build --release' or install with 'make install'",
+        "cannot find {file} (looked in {}); build it with 'make build' or install with 'make install'",
         looked.join(", ")
     )]
     NoComponent { file: &'static str, looked: Vec<String> },
+    #[error("'{}' is older than '{}'; run 'make build'", found.display(), built.display())]
+    StaleRuntime { found: PathBuf, built: PathBuf },
     #[error("{object}: {problem}")]
     Object { object: String, problem: String },
     #[error("cannot inspect '{}': {source}", path.display())]

@@ -23,7 +23,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, RUNTIME};
+use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN};
 use edit::Parts;
 use error::Error;
 
@@ -97,9 +97,6 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
             let mut script = include_bytes!("link.ld").to_vec();
-            if program && !typed.own.runtime_debug {
-                script.extend_from_slice(include_bytes!("debug.ld"));
-            }
             if program {
                 script.extend_from_slice(launcher_record().as_bytes());
             }
@@ -115,7 +112,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             parts.image = Some(inherited(&mut files, "the library's record", IMAGE)?);
         }
         if !typed.relocatable && program {
-            parts.runtime = Some(components::find(RUNTIME)?);
+            parts.runtime = Some(components::find_runtime(typed.own.runtime_debug)?);
             let has = |option: &str| arguments.iter().any(|a| a == option);
             if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Makes the archive that programs are linked with. The one that cargo builds has a member for each crate and a section for each function, which take a linker longer than all else in a small program.
+#
+#   scripts/link-runtime.sh ARCHIVE DIRECTORY
+#
+# In DIRECTORY, libdsm_rt.a has all crates of ARCHIVE as one object, without what no entry point leads to, and the other members as they are. libdsm_rt_debug.a is the same with debug information. Both stay
+# as they are if they are newer than ARCHIVE.
+set -eu
+
+llvm=22
+scripts=$(realpath "$(dirname "$0")")
+archive=$(realpath "$1")
+directory=$2
+
+# Runs a tool of LLVM.
+llvm() {
+    tool=$1
+    shift
+    if command -v "$tool-$llvm" >/dev/null; then "$tool-$llvm" "$@"; else "/usr/lib/llvm-$llvm/bin/$tool" "$@"; fi
+}
+
+is_current() {
+    [ -n "$(find "$1" -newer "$archive" -newer "$scripts/link-runtime.sh" -newer "$scripts/link-runtime.ld" 2>/dev/null)" ]
+}
+
+if is_current "$directory/libdsm_rt.a" && is_current "$directory/libdsm_rt_debug.a"; then exit; fi
+mkdir -p "$directory"
+directory=$(realpath "$directory")
+work=$(mktemp -d "$directory/link.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/members"
+cd "$work/members"
+
+# Cargo has optimised across crates: nobody needs their bitcode. Linkers that have a plugin for it would read it.
+llvm llvm-objcopy --remove-section=.llvmbc --remove-section=.llvmcmd "$archive" ../all.a
+llvm llvm-ar t ../all.a >../names
+twice=$(sort ../names | uniq -d)
+[ -z "$twice" ] || { echo "link-runtime: $archive has several members of these names: $twice" >&2; exit 1; }
+llvm llvm-ar x ../all.a
+# A program has what it needs of the C half, and of the functions that compilers call.
+crates=$(grep '\.rcgu\.o$' ../names | grep -v '^compiler_builtins-')
+others=$(grep -v '\.rcgu\.o$' ../names; grep '^compiler_builtins-.*\.rcgu\.o$' ../names)
+
+# Entry points have names of C, which Rust has not mangled.
+# shellcheck disable=SC2086 # no name of a member has a space
+roots=$(llvm llvm-nm --quiet --defined-only --extern-only --format=just-symbols $crates |
+    grep -v -E '^_R|^_ZN.*17h[0-9a-f]{16}E|:$|^$' | sort -u | sed 's/^/--undefined=/')
+# shellcheck disable=SC2086
+ld.bfd -r --gc-sections -T "$scripts/link-runtime.ld" $roots -o dsm_rt.o $crates
+# shellcheck disable=SC2086
+llvm llvm-ar rcs ../libdsm_rt_debug.a dsm_rt.o $others
+# The debugger's script is for all programs.
+llvm llvm-objcopy --strip-debug --keep-section=.debug_gdb_scripts ../libdsm_rt_debug.a ../libdsm_rt.a
+mv ../libdsm_rt_debug.a ../libdsm_rt.a "$directory"
