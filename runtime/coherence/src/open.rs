@@ -91,7 +91,7 @@ pub enum Order {
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_at_open_home:ident $update_here:ident $update_in:ident $update_ordered:ident $store_mapped:ident $change_at_home:ident $operate:ident $copied:ident $change_at_open_home:ident $change_local:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $update_mapped:ident $update_at_open_home:ident $update_here:ident $update_in:ident $update_ordered:ident $update_released:ident $store_mapped:ident $store_in:ident $change_at_home:ident $operate:ident $copied:ident $change_at_open_home:ident $change_local:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// As [`Coherence::update`], if nobody keeps the records at the block's home locked and nothing else has to be done but the operation. `None`: nothing was done.
             #[inline(always)]
@@ -106,7 +106,7 @@ macro_rules! maybe_async {
                 let here = self.fabric.own_handle(block);
                 match $call!(self.$update_at_open_home(here, offset, bytes, update, order)) {
                     Some(old) => Some(old),
-                    None => $call!(self.$update_in(here, (offset, bytes), update, order)),
+                    None => $call!(self.$update_in(block, (offset, bytes), update, order)),
                 }
             }
 
@@ -156,16 +156,17 @@ macro_rules! maybe_async {
                 }
             }
 
-            #[inline(always)]
+            /// An operation where no earlier one has found open records, or not here. Not inlined: each operation would keep the block's handle in memory for it.
+            #[inline(never)]
             $($asyncness)? fn $update_in(
                 &self,
-                here: F::Handle,
+                block: Block,
                 (offset, bytes): (usize, usize),
                 update: Update,
                 order: Order,
             ) -> Option<u64> {
                 $call!(self.$change_at_home(
-                    here,
+                    self.fabric.own_handle(block),
                     (offset, bytes),
                     order,
                     #[inline(always)]
@@ -186,19 +187,9 @@ macro_rules! maybe_async {
                 update: Update,
             ) -> Option<(u64, bool)> {
                 let here = self.fabric.own_handle(block);
-                let at_open_home = $call!(self.$update_at_open_home(here, offset, bytes, update, Order::Released));
-                let at_own_home = match at_open_home {
-                    Some(old) => Some(old),
-                    None => $call!(self.$change_local(
-                        here,
-                        Order::Released,
-                        #[inline(always)]
-                        move |home| self.fabric.update_by_handle(home, offset, bytes, update)
-                    )),
-                };
-                let old = match at_own_home {
+                let old = match $call!(self.$update_at_open_home(here, offset, bytes, update, Order::Released)) {
                     Some(old) => old,
-                    None => $call!(self.$update_in(here, (offset, bytes), update, Order::Released))?,
+                    None => $call!(self.$update_released(block, (offset, bytes), update))?,
                 };
                 let checkpoint = self.fabric.checkpoint();
                 let mut is_new = false;
@@ -219,6 +210,27 @@ macro_rules! maybe_async {
                 Some((old, is_new))
             }
 
+            /// An operation of [`Coherence::update_ordered`] where no earlier one has found open records, or not here. Not inlined, as `update_in`.
+            #[inline(never)]
+            $($asyncness)? fn $update_released(
+                &self,
+                block: Block,
+                (offset, bytes): (usize, usize),
+                update: Update,
+            ) -> Option<u64> {
+                let here = self.fabric.own_handle(block);
+                let at_own_home = $call!(self.$change_local(
+                    here,
+                    Order::Released,
+                    #[inline(always)]
+                    move |home| self.fabric.update_by_handle(home, offset, bytes, update)
+                ));
+                match at_own_home {
+                    Some(old) => Some(old),
+                    None => $call!(self.$update_in(block, (offset, bytes), update, Order::Released)),
+                }
+            }
+
             /// As [`Coherence::store_at_home`], under the same conditions. Whether it was done.
             #[inline(always)]
             pub $($asyncness)? fn $store_mapped(
@@ -234,11 +246,17 @@ macro_rules! maybe_async {
                     self.stats.mine().add(|count| &count.atomics_open, 1);
                     return true;
                 }
+                $call!(self.$store_in(block, (offset, bytes), value))
+            }
+
+            /// As `update_in`, of a store.
+            #[inline(never)]
+            $($asyncness)? fn $store_in(&self, block: Block, (offset, bytes): (usize, usize), value: u64) -> bool {
                 $call!(self.$change_at_home(
-                    here,
+                    self.fabric.own_handle(block),
                     (offset, bytes),
                     Order::Relaxed,
-                    change,
+                    move |home| self.fabric.store_by_handle(home, offset, bytes, value),
                     #[inline(always)]
                     move |()| Some(value)
                 ))
@@ -410,8 +428,8 @@ macro_rules! maybe_async {
     };
 }
 
-maybe_async!(wait wait (async) update_mapped update_at_open_home update_here update_in update_ordered store_mapped change_at_home operate copied change_at_open_home change_local);
-maybe_async!(poll_once call () update_mapped_sync update_at_open_home_sync update_here_sync update_in_sync update_ordered_sync store_mapped_sync change_at_home_sync operate_sync copied_sync change_at_open_home_sync change_local_sync);
+maybe_async!(wait wait (async) update_mapped update_at_open_home update_here update_in update_ordered update_released store_mapped store_in change_at_home operate copied change_at_open_home change_local);
+maybe_async!(poll_once call () update_mapped_sync update_at_open_home_sync update_here_sync update_in_sync update_ordered_sync update_released_sync store_mapped_sync store_in_sync change_at_home_sync operate_sync copied_sync change_at_open_home_sync change_local_sync);
 
 impl<F: Fabric> Coherence<F> {
     /// Whether an operation locks records that nobody has open or locked. In model checkers relaxed ones do not, but go the way behind this one ([`Coherence::update`]): they have far more schedules with both, and ordered ones go both.
