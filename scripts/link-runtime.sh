@@ -28,6 +28,7 @@ mkdir -p "$directory"
 directory=$(realpath "$directory")
 work=$(mktemp -d "$directory/link.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
 mkdir "$work/members"
 cd "$work/members"
 
