@@ -8,7 +8,7 @@
 set -eu
 
 llvm=22
-scripts=$(realpath "$(dirname "$0")")
+script=$(realpath "$0")
 archive=$(realpath "$1")
 directory=$2
 
@@ -20,7 +20,7 @@ llvm() {
 }
 
 is_current() {
-    [ -n "$(find "$1" -newer "$archive" -newer "$scripts/link-runtime.sh" -newer "$scripts/link-runtime.ld" 2>/dev/null)" ]
+    [ -n "$(find "$1" -newer "$archive" -newer "$script" 2>/dev/null)" ]
 }
 
 if is_current "$directory/libdsm_rt.a" && is_current "$directory/libdsm_rt_debug.a"; then exit; fi
@@ -46,8 +46,19 @@ others=$(grep -v '\.rcgu\.o$' ../names; grep '^compiler_builtins-.*\.rcgu\.o$' .
 # shellcheck disable=SC2086 # no name of a member has a space
 roots=$(llvm llvm-nm --quiet --defined-only --extern-only --format=just-symbols $crates |
     grep -v -E '^_R|^_ZN.*17h[0-9a-f]{16}E|:$|^$' | sort -u | sed 's/^/--undefined=/')
+[ -n "$roots" ] || { echo "link-runtime: the crates of $archive have no entry points" >&2; exit 1; }
+
+# One section of a kind, as a linker takes longer over a section than over what is in it; but the functions of crates that many programs do not lead to keep theirs, and the program's link drops them.
+apart='dsm_arrays-* dsm_fortran-* dsm_operations-* dsm_posix-*'
+{
+    echo 'SECTIONS {'
+    for kind in .text.unlikely .text .rodata .gcc_except_table .data.rel.ro .data .bss .tdata .tbss; do
+        echo "$kind : { EXCLUDE_FILE($apart) *($kind $kind.*) }"
+    done
+    echo '.eh_frame : { KEEP(*(.eh_frame)) } }'
+} >../sections.ld
 # shellcheck disable=SC2086
-ld.bfd -r --gc-sections -T "$scripts/link-runtime.ld" $roots -o dsm_rt.o $crates
+ld.bfd -r --gc-sections -T ../sections.ld $roots -o dsm_rt.o $crates
 # shellcheck disable=SC2086
 llvm llvm-ar rcs ../libdsm_rt_debug.a dsm_rt.o $others
 # The debugger's script is for all programs.

@@ -25,6 +25,7 @@ missing_packages() {
     # cargo fetches the dependencies through TLS.
     [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
     have c++ || echo g++
+    have ld.bfd || echo binutils
     have_llvm clang || echo "clang-$llvm"
     have_llvm flang || echo "flang-$llvm"
     have_llvm ld.lld || echo "lld-$llvm"

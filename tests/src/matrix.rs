@@ -56,7 +56,7 @@ pub struct Build {
 }
 
 impl Build {
-    /// Option that chooses the linker: at level 2 none, so that programs are linked as users' are, at the others lld, which takes half of the time.
+    /// Option that chooses the linker: at level 2 none, so that programs are linked as users' are, at the others lld, which takes less time.
     pub fn linker(self) -> Option<&'static str> {
         (self.level != 2).then_some("-fuse-ld=lld")
     }

@@ -302,10 +302,12 @@ mod tests {
     fn relocatable_and_shared_links_get_no_runtime() {
         assert_eq!(edited("-r a.o b.o -o c.o"), "-r a.o b.o -o c.o");
         assert_eq!(edited("-shared a.o -fopenmp"), format!("{SCRIPT} -Wl,-z,now -shared a.o -Xlinker I"));
-        assert_eq!(
-            edited("-shared a.o /x/libdsm_rt.a"),
-            format!("{SCRIPT} -Wl,-z,now -shared a.o -Xlinker I")
-        );
+        for runtime in ["libdsm_rt.a", "libdsm_rt_debug.a"] {
+            assert_eq!(
+                edited(&format!("-shared a.o /x/{runtime}")),
+                format!("{SCRIPT} -Wl,-z,now -shared a.o -Xlinker I")
+            );
+        }
     }
 
     #[test]
