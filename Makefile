@@ -21,8 +21,8 @@ PROGRAMS = dsm-cc dsm-run dsm-compare dsm-top dsm-sweep
 # The driver's other names: what it stands in for depends on what it is called.
 NAMES    = dsm-c++ dsm-fc
 PLUGIN   = libdsm_pass.so
-# Directories: headers, Fortran's modules, and what programs are linked with.
-PARTS    = dsm-include dsm-modules dsm-runtime
+# Directories: headers, Fortran's modules, what programs are linked with, and templates of the C++ library.
+PARTS    = dsm-include dsm-modules dsm-runtime dsm-templates
 # What programs may include or compile.
 INCLUDES = dsm.h dsm_operations.h dsm.hpp dsm.f90 dsm_array.hpp dsm_arrays.f90
 
@@ -44,6 +44,7 @@ build:
 	$(CARGO) build --release --locked $(PACKAGES)
 	scripts/link-runtime.sh $(BIN)/libdsm_rt.a $(BIN)/dsm-runtime
 	@for name in $(NAMES); do ln -sf dsm-cc $(BIN)/$$name; done
+	scripts/compile-templates.sh $(BIN) $(BIN)/dsm-templates
 
 demo: setup
 	$(MAKE) build

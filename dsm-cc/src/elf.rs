@@ -54,6 +54,8 @@ pub struct Unit {
     pub options: Vec<String>,
     /// Bytes of writable globals that instrumented code put into the shared sections.
     pub shared_bytes: u64,
+    /// It asks for a stack that may be executed, as code with trampolines does.
+    pub executable_stack: bool,
     /// Of a shared library: it has functions whose address the loader asks a resolver for.
     pub indirect_functions: bool,
     /// Calls that hand memory which may be shared to functions that are not known where they are called.
@@ -166,6 +168,7 @@ fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
         let active = u64::from(elf::SHF_EXECINSTR | elf::SHF_WRITE);
         unit.has_code_or_data |= allocated && sh_flags & active != 0 && section.size() > 0;
         let name = section.name().unwrap_or("");
+        unit.executable_stack |= name == ".note.GNU-stack" && sh_flags & u64::from(elf::SHF_EXECINSTR) != 0;
         if section.kind() == SectionKind::Note && name == note::SECTION {
             read_notes(section.data().unwrap_or(&[]), &mut unit);
         }

@@ -126,7 +126,7 @@ fn build(program: &Program, target: Target) -> Result<Built, String> {
         command.args(further.split_whitespace());
     }
     if let Target::Dsm(build) = target {
-        command.args(build.linker());
+        command.arg(build.linker());
     }
     command.arg("-fopenmp").args(&program.flags).args(&program.sources);
     let path =

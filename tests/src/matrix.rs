@@ -56,9 +56,9 @@ pub struct Build {
 }
 
 impl Build {
-    /// Option that chooses the linker: at level 2 none, so that programs are linked as users' are, at the others lld, which takes less time.
-    pub fn linker(self) -> Option<&'static str> {
-        (self.level != 2).then_some("-fuse-ld=lld")
+    /// Option that chooses the linker: at level 2 the system's, at the others LLVM's, which takes less time.
+    pub fn linker(self) -> &'static str {
+        if self.level == 2 { "-fuse-ld=bfd" } else { "-fuse-ld=lld" }
     }
 }
 

@@ -549,6 +549,35 @@ fn functions_that_nothing_calls_are_left_out() {
     }
 }
 
+/// LLVM's linker, which takes less time over the runtime, links what has no options for a linker and needs no executable stack.
+#[test]
+fn the_faster_linker_links_unless_the_user_has_a_say() {
+    let plain = "program x\n  print *, 1\nend program\n";
+    let trampolines = include_str!("../programs/f_trampolines.f90");
+    let sources = [("main.c", MAIN), ("part.c", PART), ("x.f90", plain), ("y.f90", trampolines)];
+    let Some(case) = Case::new("linkers", &sources) else { return };
+    for (driver, source) in [(&case.dsm.cc, "main.c"), (&case.dsm.fc, "x.f90"), (&case.dsm.fc, "y.f90")] {
+        case.must("dsm", driver, &format!("-fopenmp -c ../{source}"));
+    }
+    for (driver, arguments, faster) in [
+        (&case.dsm.cc, "-fopenmp main.o ../part.c -o x -lm", true),
+        (&case.dsm.cc, "-shared -fPIC ../part.c -o lib.so", true),
+        (&case.dsm.cc, "-fopenmp main.o ../part.c -fuse-ld=bfd", false),
+        (&case.dsm.cc, "-fopenmp main.o ../part.c -Wl,--build-id", false),
+        (&case.dsm.cc, "-fopenmp main.o ../part.c -Xlinker --build-id", false),
+        (&case.dsm.cc, "-fopenmp main.o ../part.c -z now", false),
+        (&case.dsm.cc, "-fopenmp -r main.o -o part.o", false),
+        (&case.dsm.fc, "-fopenmp x.o", true),
+        (&case.dsm.fc, "-fopenmp y.o", false),
+        (&case.dsm.cc, "-fopenmp y.o", false),
+        (&case.dsm.fc, "-fopenmp ../x.f90", false),
+    ] {
+        let said = case.run("dsm", driver, &format!("-### {arguments}"));
+        assert_eq!(said.status, Some(0), "{arguments}: {}", said.errors());
+        assert_eq!(said.errors().contains("/ld.lld\""), faster, "{arguments}: {}", said.errors());
+    }
+}
+
 #[test]
 fn help_is_about_the_driver_and_says_where_the_compiler_s_is() {
     let Some(case) = Case::new("help", &[]) else { return };

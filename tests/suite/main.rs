@@ -44,6 +44,7 @@ mod remarks;
 mod statistics;
 mod stream;
 mod sweep;
+mod templates;
 mod top;
 mod trace;
 mod unsupported;

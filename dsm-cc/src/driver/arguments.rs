@@ -79,6 +79,8 @@ pub struct Typed {
     pub shared: bool,
     /// `-r`.
     pub relocatable: bool,
+    /// An option is about the linker, or one for it: which one links is up to the user.
+    pub linker_options: bool,
     /// `-nostdlib`, `-nostartfiles` or `-nodefaultlibs`: the user links by hand.
     pub by_hand: bool,
     /// Something that cannot work, as typed, and why.
@@ -142,6 +144,9 @@ const WITH_VALUE: &[&str] = &[
     "-Ttext",
 ];
 
+/// Options for the linker, with a value behind them or joined to them.
+const LINKER_OPTIONS: [&str; 4] = ["-T", "-z", "-B", "-e"];
+
 const NO_STATIC: &str = "every process needs the system's dynamic loader and libgcc_s; link dynamically";
 const NO_GNU_OPENMP: &str = "the runtime implements LLVM's OpenMP interface; use -fopenmp";
 const NO_LINKER: &str =
@@ -177,6 +182,7 @@ impl Typed {
             fixed_code: false,
             shared: false,
             relocatable: false,
+            linker_options: false,
             by_hand: false,
             refused: None,
         };
@@ -201,14 +207,17 @@ impl Typed {
             } else if argument == "-l" {
                 typed.libraries.extend(rest.next().cloned());
             } else if argument == "-Xlinker" {
+                typed.linker_options = true;
                 typed.linker_words.extend(rest.next().map(PathBuf::from));
             } else if argument == "-o" {
                 typed.output = rest.next().map(PathBuf::from);
             } else if takes_value(word) {
+                typed.linker_options |= LINKER_OPTIONS.contains(&argument);
                 rest.next();
             } else if let Some(file) = strip(word, "-o").or(strip(word, "--output=")) {
                 typed.output = Some(file.into());
             } else if let Some(words) = strip(word, "-Wl,") {
+                typed.linker_options = true;
                 let words = words.as_bytes().split(|c| *c == b',').map(OsStr::from_bytes);
                 typed.linker_words.extend(words.map(PathBuf::from));
             } else if let Some(directory) = strip(word, "-L") {
@@ -265,8 +274,13 @@ impl Typed {
             {
                 self.own.keeps_places = true;
             }
+            _ if argument.starts_with("-flto") || argument.starts_with("--ld-path=") => {
+                self.linker_options = true
+            }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
             _ => {
+                self.linker_options |= argument.starts_with("-fuse-ld=")
+                    || LINKER_OPTIONS.iter().any(|option| argument.starts_with(option));
                 if let Some(linker) = argument.strip_prefix("-fuse-ld=")
                     && !["bfd", "ld", "lld", "ld.lld", "ld.bfd", ""].contains(&file_name(linker))
                 {
@@ -347,6 +361,25 @@ mod tests {
 
     fn read(line: &str) -> Typed {
         Typed::read(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn options_for_a_linker_are_noticed() {
+        for line in [
+            "-Wl,-O1 x.o",
+            "-Xlinker -O1 x.o",
+            "-z now x.o",
+            "-znow x.o",
+            "-T x.ld x.o",
+            "-B /x x.o",
+            "-flto x.o",
+            "-fuse-ld=lld x.o",
+        ] {
+            assert!(read(line).linker_options, "{line}");
+        }
+        for line in ["-O2 x.c -lm -L. -o x", "-fopenmp -g -I z x.c", "-shared x.o"] {
+            assert!(!read(line).linker_options, "{line}");
+        }
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl Language {
     }
 }
 
+/// Whether LLVM's linker is where the compiler is, which then finds it by `-fuse-ld=lld`.
+pub fn has_lld(compiler: &Path) -> bool {
+    let compiler = compiler.canonicalize().unwrap_or_default();
+    compiler.parent().is_some_and(|directory| executable(&directory.join("ld.lld")))
+}
+
 fn executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
@@ -82,6 +88,11 @@ pub const RUNTIME: &str = "dsm-runtime/libdsm_rt.a";
 pub const RUNTIME_WITH_DEBUG: &str = "dsm-runtime/libdsm_rt_debug.a";
 /// The archive that cargo builds.
 const BUILT_RUNTIME: &str = "libdsm_rt.a";
+
+/// Directory of the header that says which templates of the C++ library are compiled.
+pub const TEMPLATES: &str = "dsm-templates";
+/// What `scripts/compile-templates.sh` makes of them.
+pub const TEMPLATES_OBJECT: &str = "dsm-templates/dsm_templates.o";
 
 /// File name of the launcher, which is always beside the driver.
 pub const LAUNCHER: &str = "dsm-run";

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::arguments::{self, Typed, strip};
-use super::components::{RUNTIME, RUNTIME_WITH_DEBUG};
+use super::components::{RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_OBJECT};
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
@@ -12,10 +12,16 @@ use super::own::PREFIX;
 pub struct Parts {
     /// Directory with the headers that go before those of the C++ library.
     pub cxx_headers: Option<PathBuf>,
+    /// Directory of the header that says which templates of the C++ library are compiled.
+    pub templates: Option<PathBuf>,
+    /// The object that has them.
+    pub templates_object: Option<PathBuf>,
     /// The pass plugin.
     pub plugin: Option<PathBuf>,
     /// The runtime library.
     pub runtime: Option<PathBuf>,
+    /// LLVM's linker is to link.
+    pub lld: bool,
     /// The linker script.
     pub script: Option<String>,
     /// The object that makes a shared library known to the runtime.
@@ -83,6 +89,9 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
         // Libraries that are loaded later find it, and end the program with a message.
         out.push("-Wl,--export-dynamic-symbol=__dsm_add_image".into());
     }
+    if let Some(object) = &parts.templates_object {
+        out.extend(["-Xlinker".into(), object.clone().into_os_string()]);
+    }
     for object in parts.image.iter().chain(&parts.before_libstdcxx) {
         out.extend(["-Xlinker".into(), object.into()]);
     }
@@ -103,7 +112,7 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
     if let Some(headers) = &parts.headers {
         out.extend(["-isystem".into(), headers.clone().into_os_string(), "-D__DSM__=1".into()]);
     }
-    if let Some(headers) = &parts.cxx_headers {
+    for headers in parts.cxx_headers.iter().chain(&parts.templates) {
         // Handed to the front end alone, which does not complain if a source has no use for it.
         out.extend(["-Xclang".into(), "-isystem".into(), "-Xclang".into(), headers.clone().into_os_string()]);
     }
@@ -117,6 +126,9 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
             // Asking for remarks that nothing makes lets the compiler remember lines, which warnings of the pass then name.
             out.extend([typed.front_end.into(), "-Rpass=^dsm-lines$".into()]);
         }
+    }
+    if parts.lld {
+        out.push("-fuse-ld=lld".into());
     }
     if let Some(script) = &parts.script {
         out.push(format!("-Wl,-T,{script}").into());
@@ -165,10 +177,14 @@ fn needs_openmp(argument: &OsStr) -> bool {
         .any(|option| strip(argument, option).is_some())
 }
 
-/// The runtime, which build systems find among what the compiler links and then name themselves. A shared library must not have one.
+/// The runtime and the compiled templates, which build systems find among what the compiler links and then name themselves. A shared library must not have
+/// a runtime, and nothing may have the templates twice.
 fn is_runtime(argument: &OsStr) -> bool {
     let name = Path::new(argument).file_name();
-    name.is_some() && [RUNTIME, RUNTIME_WITH_DEBUG].iter().any(|file| Path::new(file).file_name() == name)
+    name.is_some()
+        && [RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_OBJECT]
+            .iter()
+            .any(|file| Path::new(file).file_name() == name)
 }
 
 /// `-lomp` and its relatives, and the same libraries by path.
@@ -277,6 +293,21 @@ mod tests {
             Parts { before_libstdcxx: vec!["F".into()], runtime: Some("R.a".into()), ..Parts::default() };
         let line = edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap();
         assert!(line.contains("-Xlinker F -Xlinker R.a"), "{line}");
+    }
+
+    #[test]
+    fn compiled_templates_are_declared_and_linked_once() {
+        let arguments = ["x.cc", "y.o", "/t/dsm_templates.o"].map(OsString::from);
+        let typed = Typed::read(&arguments).unwrap();
+        let parts = Parts {
+            cxx_headers: Some("H".into()),
+            templates: Some("T".into()),
+            templates_object: Some("T/dsm_templates.o".into()),
+            ..Parts::default()
+        };
+        let line = edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap();
+        let headers = "-Xclang -isystem -Xclang H -Xclang -isystem -Xclang T";
+        assert_eq!(line, format!("{headers} x.cc y.o -Xlinker T/dsm_templates.o"));
     }
 
     #[test]

@@ -23,9 +23,10 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN};
+use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLATES_OBJECT};
 use edit::Parts;
 use error::Error;
+use objects::Needs;
 
 /// `image.c`, compiled.
 const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
@@ -80,6 +81,9 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     let mut parts = Parts::default();
     if typed.reads_text() && language != Language::Fortran {
         parts.cxx_headers = Some(components::find(HEADERS)?);
+        // A build tree without them instantiates them in each source.
+        parts.templates =
+            Some(TEMPLATES).filter(|_| typed.own.is_usual()).and_then(|t| components::find(t).ok());
     }
     if typed.compiles() {
         parts.plugin = Some(components::find(PLUGIN)?);
@@ -92,7 +96,18 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     }
     let mut files = Vec::new();
     if typed.links() {
-        let indirect = objects::check(&typed, language.driver())?;
+        let needs = objects::check(&typed, language.driver())?;
+        parts.lld = may_link_with_lld(language, &typed, needs) && components::has_lld(&compiler);
+        let has = |option: &str| arguments.iter().any(|a| a == option);
+        let links_libstdcxx = language == Language::Cxx || has("-lstdc++") || has("stdc++");
+        if !typed.relocatable {
+            let may_need = links_libstdcxx && (parts.templates.is_some() || needs.bitcode);
+            parts.templates_object = match components::find(TEMPLATES_OBJECT) {
+                Ok(object) => Some(object).filter(|_| needs.templates || may_need),
+                Err(error) if needs.templates => return Err(error),
+                Err(_) => None,
+            };
+        }
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
@@ -107,14 +122,13 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             }
             parts.script = Some(inherited(&mut files, "the linker script", &script)?);
         }
-        parts.bind_now = !typed.relocatable && (typed.shared || indirect);
+        parts.bind_now = !typed.relocatable && (typed.shared || needs.indirect_functions);
         if !typed.relocatable && typed.shared {
             parts.image = Some(inherited(&mut files, "the library's record", IMAGE)?);
         }
         if !typed.relocatable && program {
             parts.runtime = Some(components::find_runtime(typed.own.runtime_debug)?);
-            let has = |option: &str| arguments.iter().any(|a| a == option);
-            if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
+            if links_libstdcxx && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {
                     parts.before_libstdcxx.push(inherited(&mut files, "a part of the runtime", object)?);
                 }
@@ -134,6 +148,13 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         openmp::warning(&typed, language.driver()).iter().for_each(|line| eprintln!("{line}"));
     }
     Ok(status)
+}
+
+/// Whether LLVM's linker may take the place of the system's, which takes longer over the runtime. Not where an option is for a linker, which may be made for one of them, and not where the stack may have to be executable,
+/// as LLVM's linker makes it only if it is told to: flang's trampolines lie there.
+fn may_link_with_lld(language: Language, typed: &Typed, needs: Needs) -> bool {
+    let may_need_trampolines = needs.executable_stack || (language == Language::Fortran && typed.compiles());
+    !typed.linker_options && !typed.relocatable && !typed.by_hand && !may_need_trampolines
 }
 
 /// A linker script that tells a program where the launcher is, which it becomes where another one has started it.

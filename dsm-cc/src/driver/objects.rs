@@ -15,6 +15,10 @@ const RECOMPILE: &str = "compile it with dsm-cc, dsm-c++ or dsm-fc (or, if it to
 
 const ASSEMBLY: &str = "only an object tells whether assembly came from dsm-cc; assemble it with -c first and link the object \
                         (or, if it touches no shared memory, link with -fdsm-allow-plain)";
+
+/// What objects do not define that need the compiled templates of the C++ library (`runtime/cxx/bits/dsm_instances.h`).
+const TEMPLATES_SYMBOL: &str = "__dsm_templates";
+
 /// The compiler's own start and end of programs, which build systems that link by hand name.
 const STARTUP: &[&str] = &[
     "crt1.o",
@@ -40,13 +44,33 @@ struct Agreed {
     allow_plain: bool,
 }
 
+/// What a link depends on, of the files that go into it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Instrumented shared libraries have indirect functions.
+    pub indirect_functions: bool,
+    /// An object asks for a stack that may be executed.
+    pub executable_stack: bool,
+    /// An object needs the compiled templates of the C++ library.
+    pub templates: bool,
+    /// There is bitcode, of which this is not known.
+    pub bitcode: bool,
+}
+
+impl Needs {
+    fn add(&mut self, unit: &Unit) {
+        self.executable_stack |= unit.executable_stack;
+        self.templates |= unit.missing.contains(TEMPLATES_SYMBOL);
+    }
+}
+
 /// Looks at everything on the command line that goes to the linker. Prints a note for each static library with members that are not
-/// instrumented. True if instrumented shared libraries have indirect functions.
+/// instrumented.
 ///
 /// # Errors
 /// The first object that does not fit, with the remedy.
-pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
-    let mut indirect = false;
+pub fn check(typed: &Typed, driver: &'static str) -> Result<Needs, Error> {
+    let mut needs = Needs::default();
     let mut agreed = Agreed { driver, shift: None, checking: None, allow_plain: typed.own.allow_plain };
     if typed.compiles() {
         let now = || "the sources compiled now".to_owned();
@@ -64,16 +88,33 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<bool, Error> {
         let name = path.display().to_string();
         let kind = elf::inspect(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         match kind {
-            FileKind::Object(unit) | FileKind::Bitcode(unit) => agreed.object(&name, &unit, false)?,
-            FileKind::Archive(members) => agreed.archive(&name, &members)?,
+            FileKind::Object(unit) => {
+                needs.add(&unit);
+                agreed.object(&name, &unit, false)?;
+            }
+            FileKind::Bitcode(unit) => {
+                needs.bitcode = true;
+                agreed.object(&name, &unit, false)?;
+            }
+            FileKind::Archive(members) => {
+                for (_, member) in &members {
+                    match member {
+                        Member::Object(unit) => needs.add(unit),
+                        Member::Bitcode(_) => needs.bitcode = true,
+                        Member::Other => {}
+                    }
+                }
+                agreed.archive(&name, &members)?;
+            }
             FileKind::SharedLibrary(unit) => {
-                indirect |= unit.indirect_functions && !unit.notes.is_empty();
+                needs.add(&unit);
+                needs.indirect_functions |= unit.indirect_functions && !unit.notes.is_empty();
                 agreed.object(&name, &unit, true)?;
             }
             FileKind::Program(_) | FileKind::Other => {}
         }
     }
-    Ok(indirect)
+    Ok(needs)
 }
 
 /// The files among what was typed that the linker reads.

@@ -182,6 +182,15 @@ const TABLE: &[Entry] = &[
 pub const PREFIX: &str = "-fdsm-";
 
 impl Own {
+    /// Whether code that was compiled without any of these options does for these sources, too.
+    pub fn is_usual(&self) -> bool {
+        self.compile_shift() == DEFAULT_LINE_SHIFT
+            && self.checking == Checking::Inline
+            && !(self.count || self.verify)
+            && self.fault.is_none()
+            && self.disable.is_empty()
+    }
+
     /// Takes in one argument that starts with [`PREFIX`].
     pub fn parse(&mut self, argument: &str) -> Result<(), Error> {
         let (name, value) = match argument.split_once('=') {

@@ -1,6 +1,6 @@
 //! What the compiled part of libstdc++ reads and writes, by mangled name.
 //!
-//! Little is left of it: the driver's headers (`runtime/cxx`) have the templates instantiated in the program and the rest of the
+//! Little is left of it: the driver's headers (`runtime/cxx`) have the templates compiled with checks and the rest of the
 //! containers inlined. Sizes are those of the x86-64 and AArch64 ABI, which are frozen.
 
 use super::libc::{
@@ -76,6 +76,9 @@ fn table(name: &str) -> Option<&'static [Effect]> {
     Some(match name {
         // what streams are made of
         "_ZNSt8ios_baseC2Ev" | "_ZNSt8ios_baseD2Ev" | "_ZNSt8ios_base7_M_initEv" => &[(W, 0, N(IOS_BASE))],
+        "_ZNSt8ios_base7_M_moveERS_" | "_ZNSt8ios_base7_M_swapERS_" => &[(W, 0, N(IOS_BASE)), (W, 1, N(IOS_BASE))],
+        // Without callbacks: who registers one is warned of that call.
+        "_ZNSt8ios_base17_M_call_callbacksENS_5eventE" | "_ZNSt8ios_base20_M_dispose_callbacksEv" => &[(W, 0, N(IOS_BASE))],
         "_ZNSt8ios_base5imbueERKSt6locale" => &[(W, 0, N(POINTER)), (W, 1, N(IOS_BASE)), (R, 2, N(POINTER))],
         "_ZNSt8ios_base4InitC1Ev" | "_ZNSt8ios_base4InitD1Ev" => &[(W, 0, N(1))],
         "_ZNSt6localeC1Ev" | "_ZNSt6localeC2Ev" | "_ZNSt6localeD1Ev" | "_ZNSt6localeD2Ev" => &[(W, 0, N(POINTER))],
