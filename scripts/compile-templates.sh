@@ -3,17 +3,26 @@
 #
 #   scripts/compile-templates.sh BIN DIRECTORY
 #
-# BIN has the drivers and the pass. DIRECTORY gets dsm_templates.o, and bits/dsm_templates.h, by which headers know which version of libstdc++ it was made of. They stay as they are if they are newer than what they are made by.
+# BIN has the drivers and the pass. DIRECTORY gets libdsm_templates.a, and bits/dsm_templates.h, by which headers
+# know which version of libstdc++ it was made of. They stay as they are if they are newer than what makes them.
 set -eu
 
+llvm=22
 script=$(realpath "$0")
 bin=$(realpath "$1")
 directory=$2
 source=$(dirname "$script")/../runtime/c/libstdcxx_templates.cc
-object=$directory/dsm_templates.o
+archive=$directory/libdsm_templates.a
 header=$directory/bits/dsm_templates.h
 
-changed=$(find "$source" "$script" "$bin/libdsm_pass.so" "$bin/dsm-include" -newer "$object" 2>/dev/null) || changed=all
+# Runs a tool of LLVM.
+llvm() {
+    tool=$1
+    shift
+    if command -v "$tool-$llvm" >/dev/null; then "$tool-$llvm" "$@"; else "/usr/lib/llvm-$llvm/bin/$tool" "$@"; fi
+}
+
+changed=$(find "$source" "$script" "$bin/libdsm_pass.so" "$bin/dsm-include" -newer "$archive" 2>/dev/null) || changed=all
 version=$(echo '#include <cstddef>' | "$bin/dsm-c++" -x c++ -E -dM - | sed -n 's/^#define __GLIBCXX__ //p')
 [ -n "$version" ] || { echo "compile-templates: the C++ library's headers are not those of libstdc++" >&2; exit 1; }
 if [ -z "$changed" ] && [ -e "$header" ] && grep -q " $version\$" "$header"; then exit; fi
@@ -22,11 +31,15 @@ mkdir -p "$directory/bits"
 work=$(mktemp -d "$directory/compile.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
-# The standards for which libstdc++ has strings compiled. Parts of any program may have the object, so it is position independent.
+# The standards for which libstdc++ has strings compiled. Libraries may have the object, so it is position independent.
 for standard in 17 14; do
     "$bin/dsm-c++" -std=gnu++$standard -O2 -fPIC -D_DSM_INSTANTIATE -c "$source" -o "$work/$standard.o"
 done
 ld.bfd -r "$work/17.o" "$work/14.o" -o "$work/dsm_templates.o"
+# libstdc++, which would call members of strings that others can see, stores to what they allocate without checks.
+llvm llvm-nm --defined-only --format=just-symbols "$work/dsm_templates.o" | grep -E '^_ZNK?St7__cxx1112basic_string' >"$work/hidden"
+llvm llvm-objcopy --set-symbols-visibility="$work/hidden=hidden" "$work/dsm_templates.o"
+llvm llvm-ar rcs "$work/libdsm_templates.a" "$work/dsm_templates.o"
 echo "#define _DSM_TEMPLATES_OF $version" >"$work/dsm_templates.h"
-mv "$work/dsm_templates.o" "$object"
+mv "$work/libdsm_templates.a" "$archive"
 mv "$work/dsm_templates.h" "$header"

@@ -54,7 +54,7 @@ pub struct Unit {
     pub options: Vec<String>,
     /// Bytes of writable globals that instrumented code put into the shared sections.
     pub shared_bytes: u64,
-    /// It asks for a stack that may be executed, as code with trampolines does.
+    /// It has code and asks for a stack that may be executed, as code with trampolines does, or does not say that it needs none.
     pub executable_stack: bool,
     /// Of a shared library: it has functions whose address the loader asks a resolver for.
     pub indirect_functions: bool,
@@ -162,13 +162,16 @@ where
 
 fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
     let mut unit = Unit::default();
+    let mut stack = None;
     for section in file.sections() {
         let SectionFlags::Elf { sh_flags } = section.flags() else { continue };
         let allocated = sh_flags & u64::from(elf::SHF_ALLOC) != 0;
         let active = u64::from(elf::SHF_EXECINSTR | elf::SHF_WRITE);
         unit.has_code_or_data |= allocated && sh_flags & active != 0 && section.size() > 0;
         let name = section.name().unwrap_or("");
-        unit.executable_stack |= name == ".note.GNU-stack" && sh_flags & u64::from(elf::SHF_EXECINSTR) != 0;
+        if name == ".note.GNU-stack" {
+            stack = Some(sh_flags & u64::from(elf::SHF_EXECINSTR) != 0);
+        }
         if section.kind() == SectionKind::Note && name == note::SECTION {
             read_notes(section.data().unwrap_or(&[]), &mut unit);
         }
@@ -176,6 +179,7 @@ fn unit_of<'data>(file: &impl Object<'data>) -> Unit {
             unit.shared_bytes += section.size();
         }
     }
+    unit.executable_stack = stack.unwrap_or(unit.has_code_or_data);
     // A linked file is seen by others through its dynamic symbols; the full table may be stripped.
     for symbol in file.symbols().chain(file.dynamic_symbols()).filter(|s| s.is_global()) {
         let Ok(name) = symbol.name() else { continue };

@@ -1,6 +1,7 @@
 // String and stream templates of libstdc++, compiled with checks once for all programs. See ../cxx/README.md.
 //
-// Compiled by the driver with _DSM_INSTANTIATE, so that the headers have everything here: as C++17, and as C++14 for members that are templates since C++17.
+// The driver compiles it with _DSM_INSTANTIATE, by which the headers define everything here: as C++17, and as C++14
+// for members that are templates since C++17.
 #ifndef _DSM_INSTANTIATE
 #error "compile with -D_DSM_INSTANTIATE"
 #endif
@@ -26,9 +27,9 @@
 #define _DSM_SSTREAM template
 #define _DSM_STDIO template
 
-// What objects refer to that need this one.
+// Objects that need this one refer to it. A program may have it twice, by a library that was linked by hand.
 extern "C" const char __dsm_templates;
-const char __dsm_templates = 0;
+const char __dsm_templates __attribute__((__weak__)) = 0;
 #endif
 
 #include <bits/dsm_instances.h>

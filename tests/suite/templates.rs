@@ -46,9 +46,14 @@ const INSTANCES: &str = "#include <ext/stdio_filebuf.h>
 #include <bits/dsm_instances.h>
 ";
 
-/// The object that has the templates.
+/// The archive that has the templates.
 fn compiled(case: &Case) -> PathBuf {
-    case.dsm.cxx.with_file_name("dsm-templates").join("dsm_templates.o")
+    case.dsm.cxx.with_file_name("dsm-templates").join("libdsm_templates.a")
+}
+
+/// Whether one of these is a member of strings, or of their streams.
+fn has_strings(names: &HashSet<String>) -> bool {
+    names.iter().any(|name| name.starts_with("_ZNSt7__cxx1112basic_string"))
 }
 
 /// Mangled names of the library that an object has, or refers to, as `nm` with such options says.
@@ -123,10 +128,89 @@ fn links_bring_the_compiled_templates() {
         case.both_as(Language::Cxx, &format!("-O2 -fopenmp {options} ../user.cpp -o x"));
         case.agrees("x");
     }
+    // Files that the driver does not look into refer to them, too.
+    case.must("dsm", &case.dsm.cxx, "-O2 -fopenmp -c -emit-llvm ../user.cpp -o user.bc");
+    case.write("dsm/script.ld", "INPUT(user.o)\n");
+    for input in ["user.bc", "script.ld"] {
+        case.must("dsm", &case.dsm.cxx, &format!("-fopenmp {input} -o x"));
+        case.agrees("x");
+    }
     // Libtool names the C++ library in front of what the driver adds.
     case.both_as(Language::Cxx, "-O2 -fopenmp -fPIC -c ../library.cpp -o library.o");
     case.both_as(Language::Cxx, "-shared library.o -lstdc++ -lm -o lib.so");
-    assert!(names(&case, "--dynamic --defined-only", "lib.so").contains("_ZNSo5flushEv"));
+    let there = names(&case, "--dynamic --defined-only", "lib.so");
+    assert!(there.contains("_ZNSo5flushEv") && !has_strings(&there), "{there:?}");
     case.both_as(Language::Cxx, "-O2 -fopenmp ../main.cpp lib.so -Wl,-rpath,$ORIGIN -o x");
+    case.agrees("x");
+}
+
+/// The C++ library would call members of strings that a library shows, and store without checks to what they allocate.
+#[test]
+fn libraries_do_not_show_their_strings() {
+    let check = "#include <stdio.h>
+#include <string.h>
+int message(int number, char *to);
+int main(void)
+{
+    int bad = 0;
+#pragma omp parallel for reduction(+ : bad)
+    for (int i = 1; i < 40; i++) {
+        char text[256];
+        message(i, text);
+        bad += strcmp(text, strerror(i)) != 0;
+    }
+    printf(\"%d\\n\", bad);
+}
+";
+    let library = "#include <cstring>
+#include <sstream>
+#include <system_error>
+extern \"C\" int message(int number, char *to)
+{
+    std::string text = std::generic_category().message(number);
+    std::ostringstream out;
+    out << text;
+    std::strcpy(to, out.str().c_str());
+    return 0;
+}
+";
+    let Some(case) = Case::new("template-strings", &[("check.c", check), ("library.cpp", library)]) else {
+        return;
+    };
+    for options in ["-O2 -std=c++17", "-O0 -std=c++17", "-O0 -std=c++20", "-O0 -fuse-ld=bfd -std=c++20"] {
+        case.both_as(Language::Cxx, &format!("{options} -fopenmp -fPIC -shared ../library.cpp -o lib.so"));
+        assert!(!has_strings(&names(&case, "--dynamic --defined-only", "lib.so")), "{options}");
+        case.both("-fopenmp ../check.c lib.so -Wl,-rpath,$ORIGIN -o x");
+        case.agrees("x");
+    }
+}
+
+/// Strings with assertions are compiled in the source, and what needs no template needs no C++ library.
+#[test]
+fn what_is_compiled_is_taken_where_it_fits() {
+    let strings = "#include <string>\nint length(const char *s) { return std::string(s).size(); }\n";
+    let included = "#include <string>\nextern \"C\" int seven(void) { return 7; }\n";
+    let main = "#include <stdio.h>\nint seven(void);\nint main(void) { printf(\"%d\\n\", seven()); }\n";
+    let sources = [("strings.cpp", strings), ("included.cpp", included), ("main.c", main)];
+    let Some(case) = Case::new("template-fits", &sources) else { return };
+    for (options, instantiates) in [("", false), ("-D_GLIBCXX_ASSERTIONS", true)] {
+        case.must("dsm", &case.dsm.cxx, &format!("-O0 {options} -c ../strings.cpp -o strings.o"));
+        let there = names(&case, "--defined-only", "strings.o");
+        assert_eq!(
+            there.iter().any(|name| name.contains("9_M_createE")),
+            instantiates,
+            "{options}: {there:?}"
+        );
+    }
+    // A text whose headers were read for other lines.
+    case.must("dsm", &case.dsm.cxx, "-E ../strings.cpp -o strings.ii");
+    case.must("dsm", &case.dsm.cxx, "-fdsm-line=64 -c -x c++ strings.ii -o strings.o");
+    case.refused(
+        "-shared strings.o -o lib.so",
+        "lib.so",
+        &["strings.o", "other lines", "compile the source again"],
+    );
+    case.both_as(Language::Cxx, "-O2 -fno-exceptions -fno-rtti -fPIC -c ../included.cpp -o included.o");
+    case.both_as(Language::C, "-fopenmp ../main.c included.o -o x");
     case.agrees("x");
 }

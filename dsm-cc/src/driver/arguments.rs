@@ -212,7 +212,8 @@ impl Typed {
             } else if argument == "-o" {
                 typed.output = rest.next().map(PathBuf::from);
             } else if takes_value(word) {
-                typed.linker_options |= LINKER_OPTIONS.contains(&argument);
+                // A configuration file may have any of them.
+                typed.linker_options |= LINKER_OPTIONS.contains(&argument) || argument == "--config";
                 rest.next();
             } else if let Some(file) = strip(word, "-o").or(strip(word, "--output=")) {
                 typed.output = Some(file.into());
@@ -274,7 +275,10 @@ impl Typed {
             {
                 self.own.keeps_places = true;
             }
-            _ if argument.starts_with("-flto") || argument.starts_with("--ld-path=") => {
+            _ if argument.starts_with("-flto")
+                || argument.starts_with("--ld-path=")
+                || argument.starts_with("--config=") =>
+            {
                 self.linker_options = true
             }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,

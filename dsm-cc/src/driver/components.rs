@@ -91,8 +91,8 @@ const BUILT_RUNTIME: &str = "libdsm_rt.a";
 
 /// Directory of the header that says which templates of the C++ library are compiled.
 pub const TEMPLATES: &str = "dsm-templates";
-/// What `scripts/compile-templates.sh` makes of them.
-pub const TEMPLATES_OBJECT: &str = "dsm-templates/dsm_templates.o";
+/// The archive with the object that `scripts/compile-templates.sh` makes of them.
+pub const TEMPLATES_ARCHIVE: &str = "dsm-templates/libdsm_templates.a";
 
 /// File name of the launcher, which is always beside the driver.
 pub const LAUNCHER: &str = "dsm-run";

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::arguments::{self, Typed, strip};
-use super::components::{RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_OBJECT};
+use super::components::{RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE};
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
@@ -14,8 +14,10 @@ pub struct Parts {
     pub cxx_headers: Option<PathBuf>,
     /// Directory of the header that says which templates of the C++ library are compiled.
     pub templates: Option<PathBuf>,
-    /// The object that has them.
-    pub templates_object: Option<PathBuf>,
+    /// The archive that has them.
+    pub templates_archive: Option<PathBuf>,
+    /// The C++ library is to be linked if anything refers to it, whichever language's driver links.
+    pub libstdcxx: bool,
     /// The pass plugin.
     pub plugin: Option<PathBuf>,
     /// The runtime library.
@@ -89,8 +91,11 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
         // Libraries that are loaded later find it, and end the program with a message.
         out.push("-Wl,--export-dynamic-symbol=__dsm_add_image".into());
     }
-    if let Some(object) = &parts.templates_object {
-        out.extend(["-Xlinker".into(), object.clone().into_os_string()]);
+    if let Some(archive) = &parts.templates_archive {
+        out.extend(["-Xlinker".into(), archive.clone().into_os_string()]);
+    }
+    if parts.libstdcxx {
+        out.extend(["-Wl,--push-state,--as-needed", "-lstdc++", "-Wl,--pop-state"].map(OsString::from));
     }
     for object in parts.image.iter().chain(&parts.before_libstdcxx) {
         out.extend(["-Xlinker".into(), object.into()]);
@@ -178,11 +183,11 @@ fn needs_openmp(argument: &OsStr) -> bool {
 }
 
 /// The runtime and the compiled templates, which build systems find among what the compiler links and then name themselves. A shared library must not have
-/// a runtime, and nothing may have the templates twice.
+/// a runtime, and the templates are named once.
 fn is_runtime(argument: &OsStr) -> bool {
     let name = Path::new(argument).file_name();
     name.is_some()
-        && [RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_OBJECT]
+        && [RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE]
             .iter()
             .any(|file| Path::new(file).file_name() == name)
 }
@@ -297,17 +302,23 @@ mod tests {
 
     #[test]
     fn compiled_templates_are_declared_and_linked_once() {
-        let arguments = ["x.cc", "y.o", "/t/dsm_templates.o"].map(OsString::from);
+        let arguments = ["x.cc", "y.o", "/t/libdsm_templates.a"].map(OsString::from);
         let typed = Typed::read(&arguments).unwrap();
         let parts = Parts {
             cxx_headers: Some("H".into()),
             templates: Some("T".into()),
-            templates_object: Some("T/dsm_templates.o".into()),
+            templates_archive: Some("T/libdsm_templates.a".into()),
+            libstdcxx: true,
             ..Parts::default()
         };
         let line = edit(&arguments, &typed, &parts).join(OsStr::new(" ")).into_string().unwrap();
         let headers = "-Xclang -isystem -Xclang H -Xclang -isystem -Xclang T";
-        assert_eq!(line, format!("{headers} x.cc y.o -Xlinker T/dsm_templates.o"));
+        assert_eq!(
+            line,
+            format!(
+                "{headers} x.cc y.o -Xlinker T/libdsm_templates.a -Wl,--push-state,--as-needed -lstdc++ -Wl,--pop-state"
+            )
+        );
     }
 
     #[test]

@@ -23,13 +23,17 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLATES_OBJECT};
+use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLATES_ARCHIVE};
 use edit::Parts;
 use error::Error;
 use objects::Needs;
 
 /// `image.c`, compiled.
 const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
+/// What programs show to libraries.
+const VERSIONS: &[u8] = include_bytes!("versions.ld");
+/// What libraries show.
+const LIBRARY_VERSIONS: &[u8] = include_bytes!("library_versions.ld");
 /// What stands in front of functions of the shared libstdc++; a static one has the functions itself.
 const BEFORE_LIBSTDCXX: [&[u8]; 2] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/facets.o")),
@@ -98,15 +102,10 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if typed.links() {
         let needs = objects::check(&typed, language.driver())?;
         parts.lld = may_link_with_lld(language, &typed, needs) && components::has_lld(&compiler);
-        let has = |option: &str| arguments.iter().any(|a| a == option);
-        let links_libstdcxx = language == Language::Cxx || has("-lstdc++") || has("stdc++");
         if !typed.relocatable {
-            let may_need = links_libstdcxx && (parts.templates.is_some() || needs.bitcode);
-            parts.templates_object = match components::find(TEMPLATES_OBJECT) {
-                Ok(object) => Some(object).filter(|_| needs.templates || may_need),
-                Err(error) if needs.templates => return Err(error),
-                Err(_) => None,
-            };
+            // The linker takes it where an object refers to it.
+            parts.templates_archive = components::find(TEMPLATES_ARCHIVE).ok();
+            parts.libstdcxx = needs.templates;
         }
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
@@ -117,8 +116,8 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             }
             // The linker takes no version beside one without a name, which a script of the user's may have.
             let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
-            if program && !arguments.iter().any(versions) {
-                script.extend_from_slice(include_bytes!("versions.ld"));
+            if !arguments.iter().any(versions) {
+                script.extend_from_slice(if program { VERSIONS } else { LIBRARY_VERSIONS });
             }
             parts.script = Some(inherited(&mut files, "the linker script", &script)?);
         }
@@ -128,7 +127,8 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         }
         if !typed.relocatable && program {
             parts.runtime = Some(components::find_runtime(typed.own.runtime_debug)?);
-            if links_libstdcxx && !has("-static-libstdc++") {
+            let has = |option: &str| arguments.iter().any(|a| a == option);
+            if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {
                     parts.before_libstdcxx.push(inherited(&mut files, "a part of the runtime", object)?);
                 }
@@ -150,11 +150,13 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     Ok(status)
 }
 
-/// Whether LLVM's linker may take the place of the system's, which takes longer over the runtime. Not where an option is for a linker, which may be made for one of them, and not where the stack may have to be executable,
-/// as LLVM's linker makes it only if it is told to: flang's trampolines lie there.
+/// Whether LLVM's linker may take the place of the system's, which takes longer over the runtime. Not where an option is for
+/// a linker, which may be made for one of them; not where code that no compiler has made is linked; and not where the stack
+/// may have to be executable, as LLVM's linker makes it only on demand: flang's trampolines lie there.
 fn may_link_with_lld(language: Language, typed: &Typed, needs: Needs) -> bool {
     let may_need_trampolines = needs.executable_stack || (language == Language::Fortran && typed.compiles());
-    !typed.linker_options && !typed.relocatable && !typed.by_hand && !may_need_trampolines
+    let by_hand = typed.linker_options || typed.relocatable || typed.by_hand || typed.own.allow_plain;
+    !by_hand && !needs.unknown && !may_need_trampolines
 }
 
 /// A linker script that tells a program where the launcher is, which it becomes where another one has started it.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dsm_abi::ABI_VERSION;
 use dsm_abi::note::{Checking, Note};
+use dsm_abi::state::DEFAULT_LINE_SHIFT;
 
 use crate::elf::{self, FileKind, Member, Unit};
 
@@ -16,7 +17,7 @@ const RECOMPILE: &str = "compile it with dsm-cc, dsm-c++ or dsm-fc (or, if it to
 const ASSEMBLY: &str = "only an object tells whether assembly came from dsm-cc; assemble it with -c first and link the object \
                         (or, if it touches no shared memory, link with -fdsm-allow-plain)";
 
-/// What objects do not define that need the compiled templates of the C++ library (`runtime/cxx/bits/dsm_instances.h`).
+/// Objects that need the compiled templates of the C++ library refer to this symbol (`runtime/cxx/bits/dsm_instances.h`).
 const TEMPLATES_SYMBOL: &str = "__dsm_templates";
 
 /// The compiler's own start and end of programs, which build systems that link by hand name.
@@ -49,18 +50,26 @@ struct Agreed {
 pub struct Needs {
     /// Instrumented shared libraries have indirect functions.
     pub indirect_functions: bool,
-    /// An object asks for a stack that may be executed.
+    /// An object asks for a stack that may be executed, or does not say that it needs none.
     pub executable_stack: bool,
-    /// An object needs the compiled templates of the C++ library.
+    /// An object may take the compiled templates of the C++ library, which then has to be linked.
     pub templates: bool,
-    /// There is bitcode, of which this is not known.
-    pub bitcode: bool,
+    /// There are files of which this is not known: bitcode, linker scripts.
+    pub unknown: bool,
 }
 
 impl Needs {
-    fn add(&mut self, unit: &Unit) {
+    fn object(&mut self, unit: &Unit) {
         self.executable_stack |= unit.executable_stack;
         self.templates |= unit.missing.contains(TEMPLATES_SYMBOL);
+    }
+
+    fn member(&mut self, member: &Member) {
+        match member {
+            Member::Object(unit) => self.object(unit),
+            Member::Bitcode(_) => self.unknown = true,
+            Member::Other => {}
+        }
     }
 }
 
@@ -89,29 +98,23 @@ pub fn check(typed: &Typed, driver: &'static str) -> Result<Needs, Error> {
         let kind = elf::inspect(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         match kind {
             FileKind::Object(unit) => {
-                needs.add(&unit);
+                needs.object(&unit);
                 agreed.object(&name, &unit, false)?;
             }
             FileKind::Bitcode(unit) => {
-                needs.bitcode = true;
+                needs.unknown = true;
                 agreed.object(&name, &unit, false)?;
             }
             FileKind::Archive(members) => {
-                for (_, member) in &members {
-                    match member {
-                        Member::Object(unit) => needs.add(unit),
-                        Member::Bitcode(_) => needs.bitcode = true,
-                        Member::Other => {}
-                    }
-                }
+                members.iter().for_each(|(_, member)| needs.member(member));
                 agreed.archive(&name, &members)?;
             }
             FileKind::SharedLibrary(unit) => {
-                needs.add(&unit);
                 needs.indirect_functions |= unit.indirect_functions && !unit.notes.is_empty();
                 agreed.object(&name, &unit, true)?;
             }
-            FileKind::Program(_) | FileKind::Other => {}
+            FileKind::Program(_) => {}
+            FileKind::Other => needs.unknown = true,
         }
     }
     Ok(needs)
@@ -177,6 +180,10 @@ impl Agreed {
         }
         if unit.notes.is_empty() && unit.has_code_or_data && !library && !self.allow_plain {
             return refuse(format!("was not compiled by dsm-cc; {RECOMPILE}"));
+        }
+        let usual = |note: &Note| note.line_shift == DEFAULT_LINE_SHIFT && note.checking == Checking::Inline;
+        if unit.missing.contains(TEMPLATES_SYMBOL) && !unit.notes.iter().all(usual) {
+            return refuse("its headers were read for other lines or checks than it was compiled for; compile the source again".into());
         }
         for Note { abi_version, line_shift, checking } in &unit.notes {
             if *abi_version != ABI_VERSION {

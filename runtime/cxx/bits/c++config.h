@@ -1,24 +1,28 @@
-// Lets templates of libstdc++ be instantiated in the program, where they get checks, but for those that are compiled with checks already. See ../README.md.
+// Lets templates of libstdc++ be instantiated in the program, where they get checks, except those that are
+// compiled with checks already. See ../README.md.
 #pragma GCC system_header
 #include_next <bits/c++config.h>
-#undef _GLIBCXX_EXTERN_TEMPLATE
-#define _GLIBCXX_EXTERN_TEMPLATE 0
 
-// Which version of libstdc++ they are compiled of; the directory of this header is for code that is checked in the same way.
+// Which version of libstdc++ these are compiled of; the directory of the header is for code that is checked in
+// the same way.
 #if !defined _DSM_INSTANTIATE && __has_include(<bits/dsm_templates.h>)
 #include <bits/dsm_templates.h>
-// Earlier standards have constructors of strings that are templates later, later ones more members of streams.
+// Constructors of strings that C++11 made templates differ in C++98; standards after C++20 add members to streams.
 #if _DSM_TEMPLATES_OF == __GLIBCXX__ && _GLIBCXX_USE_CXX11_ABI \
   && __cplusplus >= 201103L && __cplusplus <= 202002L
 #define _DSM_COMPILED_STREAMS 1
-// C++20 adds members to strings and their streams.
-#if __cplusplus <= 201703L
+// C++20 adds members to strings and their streams. libstdc++ instantiates strings, too, where they have assertions.
+#if __cplusplus <= 201703L && _GLIBCXX_EXTERN_TEMPLATE > 0
 #define _DSM_COMPILED_STRINGS 1
 #endif
 #endif
 #endif
 
-// Functions that libstdc++ has compiled and these headers define: runtime/c/libstdcxx_templates.cc has them for all, where those of a static library may take their place.
+#undef _GLIBCXX_EXTERN_TEMPLATE
+#define _GLIBCXX_EXTERN_TEMPLATE 0
+
+// Functions that libstdc++ has compiled and these headers define are inline. runtime/c/libstdcxx_templates.cc has
+// them for all, where those of a static library may take their place.
 #if defined _DSM_INSTANTIATE && __cplusplus >= 201703L
 #define _DSM_INLINE __attribute__((__weak__))
 #else

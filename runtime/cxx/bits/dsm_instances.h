@@ -1,10 +1,13 @@
-// Instantiations of string and stream templates that programs need not compile: each header declares its part (`extern template`), and
-// ../../c/libstdcxx_templates.cc defines all. A part is what the macro of its name says it is, and left out where there is none. See ../README.md. -*- C++ -*-
+// Instances of string and stream templates that programs need not compile: each header declares its part
+// (`extern template`), and ../../c/libstdcxx_templates.cc defines all. Macros say which parts are there, and
+// what they are. See ../README.md. -*- C++ -*-
 #pragma GCC system_header
-#ifndef _DSM_INSTANCES_H
+#if !defined _DSM_INSTANCES_H && !defined _DSM_INSTANTIATE
 #define _DSM_INSTANCES_H 1
-// An undefined symbol, for which the driver links the object that has them.
-__asm__(".globl __dsm_templates");
+// This reference makes the linker take the object with the instances out of its archive, also if libstdc++.so, which has them
+// without checks, comes first.
+extern "C" const char __dsm_templates;
+static const char* const __dsm_needs_templates __attribute__((__used__)) = &__dsm_templates;
 #endif
 
 namespace std _GLIBCXX_VISIBILITY(default)
