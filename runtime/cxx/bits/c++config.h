@@ -7,7 +7,7 @@
 // the same way.
 #if !defined _DSM_INSTANTIATE && __has_include(<bits/dsm_templates.h>)
 #include <bits/dsm_templates.h>
-// Constructors of strings that C++11 made templates differ in C++98; standards after C++20 add members to streams.
+// Strings have other members in C++98, and streams have more of them in standards after C++20.
 #if _DSM_TEMPLATES_OF == __GLIBCXX__ && _GLIBCXX_USE_CXX11_ABI \
   && __cplusplus >= 201103L && __cplusplus <= 202002L
 #define _DSM_COMPILED_STREAMS 1
