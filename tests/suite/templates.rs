@@ -128,6 +128,12 @@ fn links_bring_the_compiled_templates() {
         case.both_as(Language::Cxx, &format!("-O2 -fopenmp {options} ../user.cpp -o x"));
         case.agrees("x");
     }
+    case.must("dsm", &case.dsm.cxx, "-fopenmp -static-libstdc++ user.o -o x");
+    assert!(
+        !case.must("dsm", "readelf", "--wide --dynamic x").contains("libstdc++"),
+        "the static library was chosen"
+    );
+    case.agrees("x");
     // Files that the driver does not look into refer to them, too.
     case.must("dsm", &case.dsm.cxx, "-O2 -fopenmp -c -emit-llvm ../user.cpp -o user.bc");
     case.write("dsm/script.ld", "INPUT(user.o)\n");

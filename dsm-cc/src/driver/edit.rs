@@ -16,7 +16,7 @@ pub struct Parts {
     pub templates: Option<PathBuf>,
     /// The archive that has them.
     pub templates_archive: Option<PathBuf>,
-    /// The C++ library is to be linked if anything refers to it, whichever language's driver links.
+    /// The C++ library is to be linked if anything refers to it, although the compiler of another language links.
     pub libstdcxx: bool,
     /// The pass plugin.
     pub plugin: Option<PathBuf>,

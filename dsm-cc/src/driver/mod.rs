@@ -105,7 +105,8 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         if !typed.relocatable {
             // The linker takes it where an object refers to it.
             parts.templates_archive = components::find(TEMPLATES_ARCHIVE).ok();
-            parts.libstdcxx = needs.templates;
+            // The compiler of C++ names the C++ library itself, be it the static one.
+            parts.libstdcxx = needs.templates && language != Language::Cxx;
         }
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
