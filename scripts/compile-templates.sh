@@ -6,21 +6,16 @@
 # BIN has the drivers and the pass. DIRECTORY gets libdsm_templates.a, and bits/dsm_templates.h, by which headers
 # know which version of libstdc++ it was made of. They stay as they are if they are newer than what makes them.
 set -eu
+# With it the drivers would compile without checks.
+unset DSM_DISABLE
 
-llvm=22
 script=$(realpath "$0")
+. "$(dirname "$script")/llvm.sh"
 bin=$(realpath "$1")
 directory=$2
 source=$(dirname "$script")/../runtime/c/libstdcxx_templates.cc
 archive=$directory/libdsm_templates.a
 header=$directory/bits/dsm_templates.h
-
-# Runs a tool of LLVM.
-llvm() {
-    tool=$1
-    shift
-    if command -v "$tool-$llvm" >/dev/null; then "$tool-$llvm" "$@"; else "/usr/lib/llvm-$llvm/bin/$tool" "$@"; fi
-}
 
 changed=$(find "$source" "$script" "$bin/libdsm_pass.so" "$bin/dsm-include" -newer "$archive" 2>/dev/null) || changed=all
 version=$(echo '#include <cstddef>' | "$bin/dsm-c++" -x c++ -E -dM - | sed -n 's/^#define __GLIBCXX__ //p')

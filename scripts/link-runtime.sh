@@ -7,17 +7,10 @@
 # as they are if they are newer than ARCHIVE.
 set -eu
 
-llvm=22
 script=$(realpath "$0")
+. "$(dirname "$script")/llvm.sh"
 archive=$(realpath "$1")
 directory=$2
-
-# Runs a tool of LLVM.
-llvm() {
-    tool=$1
-    shift
-    if command -v "$tool-$llvm" >/dev/null; then "$tool-$llvm" "$@"; else "/usr/lib/llvm-$llvm/bin/$tool" "$@"; fi
-}
 
 is_current() {
     [ -n "$(find "$1" -newer "$archive" -newer "$script" 2>/dev/null)" ]

@@ -144,8 +144,9 @@ const WITH_VALUE: &[&str] = &[
     "-Ttext",
 ];
 
-/// Options for the linker, with a value behind them or joined to them.
-const LINKER_OPTIONS: [&str; 4] = ["-T", "-z", "-B", "-e"];
+/// How options begin that choose a linker, or go to it; a configuration file may have any of them.
+const LINKER_OPTIONS: [&str; 10] =
+    ["-Wl,", "-Xlinker", "-T", "-z", "-B", "-e", "-flto", "-fuse-ld=", "--ld-path=", "--config"];
 
 const NO_STATIC: &str = "every process needs the system's dynamic loader and libgcc_s; link dynamically";
 const NO_GNU_OPENMP: &str = "the runtime implements LLVM's OpenMP interface; use -fopenmp";
@@ -192,6 +193,8 @@ impl Typed {
         while let Some(word) = rest.next() {
             // Options are ASCII; what else stands in a word is looked at as it is.
             let argument: &str = &word.to_string_lossy();
+            typed.linker_options |=
+                !only_files && LINKER_OPTIONS.iter().any(|option| argument.starts_with(option));
             if only_files || argument == "-" || !argument.starts_with('-') {
                 typed.input(word, language.as_deref());
             } else if argument == "--" {
@@ -207,18 +210,14 @@ impl Typed {
             } else if argument == "-l" {
                 typed.libraries.extend(rest.next().cloned());
             } else if argument == "-Xlinker" {
-                typed.linker_options = true;
                 typed.linker_words.extend(rest.next().map(PathBuf::from));
             } else if argument == "-o" {
                 typed.output = rest.next().map(PathBuf::from);
             } else if takes_value(word) {
-                // A configuration file may have any of them.
-                typed.linker_options |= LINKER_OPTIONS.contains(&argument) || argument == "--config";
                 rest.next();
             } else if let Some(file) = strip(word, "-o").or(strip(word, "--output=")) {
                 typed.output = Some(file.into());
             } else if let Some(words) = strip(word, "-Wl,") {
-                typed.linker_options = true;
                 let words = words.as_bytes().split(|c| *c == b',').map(OsStr::from_bytes);
                 typed.linker_words.extend(words.map(PathBuf::from));
             } else if let Some(directory) = strip(word, "-L") {
@@ -275,16 +274,8 @@ impl Typed {
             {
                 self.own.keeps_places = true;
             }
-            _ if argument.starts_with("-flto")
-                || argument.starts_with("--ld-path=")
-                || argument.starts_with("--config=") =>
-            {
-                self.linker_options = true
-            }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
             _ => {
-                self.linker_options |= argument.starts_with("-fuse-ld=")
-                    || LINKER_OPTIONS.iter().any(|option| argument.starts_with(option));
                 if let Some(linker) = argument.strip_prefix("-fuse-ld=")
                     && !["bfd", "ld", "lld", "ld.lld", "ld.bfd", ""].contains(&file_name(linker))
                 {
@@ -378,10 +369,11 @@ mod tests {
             "-B /x x.o",
             "-flto x.o",
             "-fuse-ld=lld x.o",
+            "--config x.cfg x.o",
         ] {
             assert!(read(line).linker_options, "{line}");
         }
-        for line in ["-O2 x.c -lm -L. -o x", "-fopenmp -g -I z x.c", "-shared x.o"] {
+        for line in ["-O2 x.c -lm -L. -o x", "-fopenmp -g -I -z x.c", "-shared x.o", "-- -z.o"] {
             assert!(!read(line).linker_options, "{line}");
         }
     }
