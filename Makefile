@@ -1,6 +1,7 @@
 # make demo       installs what is missing (Debian), builds, runs NPB CG on two processes
 # make test       installs what is missing, then everything that continuous integration runs
 # make loom       the part of it that searches all interleavings of the lock-free parts
+# make explore    searches more schedules of the protocol than `make test`, for a change of it: the long searches, too, and more at random
 # make figures    draws the charts of the book's chapter on scale
 # make sweep      makes the charts and tables of the chapter on block sizes: some minutes
 # make bench      measures steps of the protocol, OpenMP constructs and kernels against references of the same run; CLASS, RUNS, ONLY, OUT
@@ -32,10 +33,10 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test --profile tests --locked -p dsm-thre
 # Build of the harness: its own code is none of what is measured.
 HARNESS = $(CARGO) run --quiet --profile tests --locked -p dsm-bench --
 
-.PHONY: help demo test checks checks-and-loom loom figures sweep bench bench-compare build setup install uninstall clean
+.PHONY: help demo test checks checks-and-loom loom explore figures sweep bench bench-compare build setup install uninstall clean
 
 help:
-	@echo "usage: make {demo | test | loom | figures [MOST=4096] | sweep [RUNS=$(RUNS)] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
+	@echo "usage: make {demo | test | loom | explore | figures [MOST=4096] | sweep [RUNS=$(RUNS)] | bench [CLASS=$(CLASS)] [RUNS=$(RUNS)] [ONLY=suite,suite/row,...] [OUT=$(OUT)] | bench-compare OLD=FILE NEW=FILE | build | setup | install [PREFIX=$(PREFIX)] | uninstall | clean}"
 
 setup:
 	scripts/setup.sh
@@ -68,6 +69,9 @@ checks:
 
 loom:
 	$(LOOM)
+
+explore:
+	DSM_TEST_RUNS=4 $(CARGO) test --profile tests --locked -p dsm-explore -- --include-ignored
 
 MOST = 4096
 figures:

@@ -1,5 +1,5 @@
-//! Litmus shapes: thousands of rounds of every shape, memory order and placement, in several layouts and block sizes.
-//! `DSM_TEST_ROUNDS` sets the rounds of each variant.
+//! Litmus shapes: hundreds of rounds of every shape, memory order and placement, in several layouts and block sizes.
+//! `DSM_TEST_ROUNDS` sets the rounds of each variant, of which a program makes 64 at a time.
 
 use dsm_tests::compile::Target;
 use dsm_tests::litmus::shapes::SHAPES;
@@ -27,30 +27,30 @@ fn plain_clang() {
 
 #[test]
 fn two_processes() {
-    check(dsm(64), Shape::new(2, 1), None, 500);
+    check(dsm(64), Shape::new(2, 1), None, 256);
 }
 
 #[test]
 fn two_processes_of_two_threads() {
-    check(dsm(64), Shape::new(2, 2), None, 250);
+    check(dsm(64), Shape::new(2, 2), None, 192);
 }
 
 #[test]
 fn four_processes() {
-    check(dsm(64), Shape::new(4, 1), None, 100);
+    check(dsm(64), Shape::new(4, 1), None, 64);
 }
 
 #[test]
 fn three_processes_with_page_lines() {
-    check(dsm(4096), Shape::new(3, 1), None, 100);
+    check(dsm(4096), Shape::new(3, 1), None, 64);
 }
 
 #[test]
 fn three_processes_with_blocks_of_a_line() {
-    check(dsm(64), Shape::new(3, 1), Some(64), 250);
+    check(dsm(64), Shape::new(3, 1), Some(64), 192);
 }
 
 #[test]
 fn four_processes_with_blocks_of_several_lines() {
-    check(dsm(64), Shape::new(4, 1), Some(1024), 100);
+    check(dsm(64), Shape::new(4, 1), Some(1024), 64);
 }

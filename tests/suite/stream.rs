@@ -1,5 +1,5 @@
 //! Programs over the stream transport, where nothing of another process is mapped (`DSM_TRANSPORT=stream`): as [`super::differential`], each program in
-//! one configuration of several processes, every second one with delays and torn transfers. One program in three; `DSM_TEST_MATRIX=full` takes all.
+//! one configuration of several processes, every second one with delays and torn transfers. One program in five; `DSM_TEST_MATRIX=full` takes all.
 
 use dsm_tests::matrix::Config;
 use dsm_tests::{differential, matrix, program};
@@ -11,7 +11,7 @@ const PARTS: usize = 4;
 
 fn check(part: usize) {
     let names = program::all_names();
-    let step = if std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full") { 1 } else { 3 };
+    let step = if std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full") { 1 } else { 5 };
     let numbers = (part..names.len()).step_by(PARTS * step);
     let mut failures = Vec::new();
     for number in numbers.filter(|number| !TOO_MANY_MESSAGES.contains(&names[*number].as_str())) {
@@ -19,7 +19,7 @@ fn check(part: usize) {
         let transport = if number % 2 == 0 { "stream".into() } else { format!("stream:{number}") };
         program.environment.push(("DSM_TRANSPORT".into(), transport));
         // Every other one reads single blocks one-sidedly, as over RDMA: each word of a look is a request.
-        let one_sided = number / (3 * PARTS) % 2;
+        let one_sided = number / (step * PARTS) % 2;
         program.environment.push(("DSM_ONE_SIDED_READ".into(), one_sided.to_string()));
         failures.extend(differential::check(&program, &[configuration(number)]));
     }

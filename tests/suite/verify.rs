@@ -120,8 +120,8 @@ fn random_programs() {
         let language = [Language::C, Language::Cxx, Language::Fortran][i % 3];
         let kind = if i % 2 == 0 { Kind::Loops } else { Kind::Tasks };
         for batch in [
-            Batch { kind: Kind::Phases, language: Language::C, seeds: seeds(8), fault: Fault::None },
-            Batch { kind, language, seeds: seeds(4), fault: Fault::None },
+            Batch { kind: Kind::Phases, language: Language::C, seeds: seeds(4), fault: Fault::None },
+            Batch { kind, language, seeds: seeds(2), fault: Fault::None },
         ] {
             for shape in [SHAPES[0], SHAPES[2]] {
                 failures.extend(verified(batch.program(), build, flags, shape).err());

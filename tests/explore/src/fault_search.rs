@@ -95,6 +95,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::DiffTwinStays => Some(merged_twice()),
         Fault::MergeRepeated => Some(merged_twice().by_agents()),
         Fault::AheadBesideUpdate => Some(addition_behind_fetching_ahead()),
+        Fault::AheadUnlocked => Some(store_beside_fetching_ahead()),
         Fault::SignatureBeforeRead => Some(flag_behind_a_store()),
         Fault::RangeUnlocked => Some(notice_during_miss_of_a_range()),
         Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
@@ -148,6 +149,15 @@ fn addition_behind_fetching_ahead() -> Program {
     let reader = "barrier r0 barrier barrier r0 barrier barrier a2 r0";
     let writer = "w0=1 barrier barrier w0=2 barrier barrier w0=3 barrier";
     Program::parse(2, 1, 4, &[reader, writer]).by_agents()
+}
+
+/// A thread fetches a block ahead, behind a barrier, while another one of its process stores to it.
+fn store_beside_fetching_ahead() -> Program {
+    let reader = "barrier r0 barrier barrier r0 barrier barrier r0";
+    let beside = "barrier barrier barrier barrier barrier w1=1";
+    let writer = "w0=1 barrier barrier w0=2 barrier barrier w0=3 barrier";
+    let idle = "barrier barrier barrier barrier barrier";
+    Program::parse(2, 1, 4, &[reader, beside, writer, idle]).by_agents()
 }
 
 /// A thread fetches blocks of two chunks while another one of its process acquires what has been stored to one of them.
