@@ -25,7 +25,7 @@ trap 'exit 1' INT TERM
 mkdir "$work/members"
 cd "$work/members"
 
-# Cargo has optimised across crates: nobody needs their bitcode. Linkers that have a plugin for it would read it.
+# Nobody needs the bitcode that objects of Rust's own library have beside their code. Linkers that have a plugin for it would read it.
 llvm llvm-objcopy --remove-section=.llvmbc --remove-section=.llvmcmd "$archive" ../all.a
 llvm llvm-ar t ../all.a >../names
 twice=$(sort ../names | uniq -d)

@@ -59,11 +59,11 @@ fn verified(mut program: Program, build: Build, flags: &str, shape: Shape) -> Re
     Err(format!("{name} at {shape}: status {status:?}\n  {}\n  {run}\n{first}", built.command))
 }
 
-/// The programs whose number is `part` modulo 4.
+/// The programs whose number is `part` modulo 8.
 fn programs(part: usize) {
     let Some(_) = toolchain::dsm() else { return };
     let names = program::all_names();
-    let chosen = names.iter().enumerate().filter(|(i, _)| i % 4 == part);
+    let chosen = names.iter().enumerate().filter(|(i, _)| i % 8 == part);
     let failures: Vec<String> = chosen
         .flat_map(|(i, name)| {
             let (build, flags) = BUILDS[(i / 4) % BUILDS.len()];
@@ -80,24 +80,20 @@ fn programs(part: usize) {
     assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
 }
 
-#[test]
-fn programs_0() {
-    programs(0);
+macro_rules! parts {
+    ($($name:ident $part:literal)*) => { $(#[test] fn $name() { programs($part); })* };
 }
 
-#[test]
-fn programs_1() {
-    programs(1);
-}
-
-#[test]
-fn programs_2() {
-    programs(2);
-}
-
-#[test]
-fn programs_3() {
-    programs(3);
+// Short enough that no core is idle for long at the end of the suite.
+parts! {
+    programs_0 0
+    programs_1 1
+    programs_2 2
+    programs_3 3
+    programs_4 4
+    programs_5 5
+    programs_6 6
+    programs_7 7
 }
 
 /// Threads of a process miss, and post atomic additions, in the same chunk: what a miss waits for takes no permission away.
