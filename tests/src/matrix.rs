@@ -104,6 +104,11 @@ impl fmt::Display for Config {
     }
 }
 
+/// Whether all is to be tested, and not a sample: `DSM_TEST_MATRIX=full`.
+pub fn is_full() -> bool {
+    std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full")
+}
+
 /// Every configuration, the launcher-less ones included.
 pub fn full() -> Vec<Config> {
     let shapes: Vec<Shape> = SHAPES.into_iter().chain([Shape::alone(1), Shape::alone(2)]).collect();

@@ -6,8 +6,7 @@ use dsm_tests::{differential, matrix, program};
 
 fn check(name: &str) {
     let number = program::all_names().iter().position(|n| n == name).expect("a listed program exists");
-    let full = std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full");
-    let configs = if full { matrix::full() } else { matrix::sample(number) };
+    let configs = if matrix::is_full() { matrix::full() } else { matrix::sample(number) };
     let failures = differential::check(&program::Program::load(name), &configs);
     assert!(
         failures.is_empty(),

@@ -4,7 +4,7 @@ use dsm_abi::options::SWITCHES;
 use dsm_tests::compile::{self, Target};
 use dsm_tests::generator::batch::{Batch, Kind};
 use dsm_tests::generator::{Fault, emit_phases};
-use dsm_tests::matrix::{BUILDS, KERNEL_BUILDS, SHAPES, Shape};
+use dsm_tests::matrix::{BUILDS, KERNEL_BUILDS, SHAPES, Shape, is_full};
 use dsm_tests::program::Language;
 use dsm_tests::toolchain;
 use std::collections::BTreeMap;
@@ -20,8 +20,7 @@ fn phases(number: u64, fault: Fault) -> Batch {
 /// Batches of programs with known results, each with the next build of the matrix.
 fn batches(numbers: std::ops::Range<u64>) {
     let mut failures = Vec::new();
-    let further = std::env::var("DSM_TEST_MATRIX").is_ok_and(|v| v == "full");
-    let further = further.then_some(BATCHES + numbers.start..BATCHES + numbers.end);
+    let further = is_full().then_some(BATCHES + numbers.start..BATCHES + numbers.end);
     for number in numbers.chain(further.into_iter().flatten()) {
         let target = Target::Dsm(BUILDS[number as usize % BUILDS.len()]);
         failures.extend(phases(number, Fault::None).check(target, &SHAPES));
