@@ -35,7 +35,8 @@ static void all(void) {
     for (int round = 0; round < 4; round++) {
 #pragma omp for
       for (int i = 0; i < BLOCKS; i++) records[i * BLOCK] += i + round;
-      long sum = 0;
+      /* What the other thread wrote: one thread may do all of the loop behind it. */
+      long sum = records[(omp_get_thread_num() == 0 ? BLOCKS - 1 : 1) * BLOCK];
 #pragma omp for schedule(dynamic, 8)
       for (int i = 0; i < BLOCKS; i++) sum += records[(BLOCKS - 1 - i) * BLOCK];
 #pragma omp critical(sums)
