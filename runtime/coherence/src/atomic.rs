@@ -266,10 +266,28 @@ impl Updates {
     }
 }
 
-/// What a variable is behind an operation that found it as `old`.
-#[inline(always)]
-pub(crate) fn result_of(update: Update, bytes: usize, old: u64) -> u64 {
-    update.apply_to_word(bytes, old).unwrap_or(old)
+/// What an operation has left in a variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    /// The variable's value behind it.
+    pub value: u64,
+    /// Whether the operation has stored that.
+    pub is_stored: bool,
+}
+
+impl Outcome {
+    /// Of an operation that found the variable as `old`.
+    #[inline(always)]
+    pub fn of(update: Update, bytes: usize, old: u64) -> Outcome {
+        let new = update.apply_to_word(bytes, old);
+        Outcome { value: new.unwrap_or(old), is_stored: new.is_some() }
+    }
+
+    /// Of a store.
+    #[inline(always)]
+    pub fn stored(value: u64) -> Outcome {
+        Outcome { value, is_stored: true }
+    }
 }
 
 /// See the module `maybe_async`.
@@ -463,8 +481,8 @@ impl<F: Fabric> Coherence<F> {
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
         if request.only_copy {
-            let result = result_of(request.update, request.bytes, old);
-            self.end_beside_copy(block, (request.offset, request.bytes), Some(result)).await;
+            let outcome = Outcome::of(request.update, request.bytes, old);
+            self.end_beside_copy(block, (request.offset, request.bytes), outcome).await;
         } else {
             self.changed_elsewhere(block);
         }

@@ -317,6 +317,8 @@ faults! {
     UpgradeMarkedLate,
     /// Who executes an atomic operation at a home leaves its own copy as it is.
     UpdateBesideCopy,
+    /// The same if the operation has stored nothing: a compare-and-swap that failed.
+    ComparedBesideCopy,
     /// The same of its twin: the result counts as a store of this process.
     UpdateBesideTwin,
     /// Who keeps an addition leaves its own copy as it is.

@@ -6,6 +6,7 @@
 //!
 //! Where a process has more threads, the operation is one that orders nothing: else another thread could learn from the home that it has been executed before the result is in the copy. With more processes, the notice of a new version, which two requesters may name alike, would hide an older one of which the copy has not heard.
 
+use crate::atomic::Outcome;
 use crate::calls::actions::{Action, Actions, Change};
 use crate::fabric::{Fabric, Word};
 use crate::home_migration::has_twin;
@@ -115,17 +116,18 @@ impl<F: Fabric> Coherence<F> {
         }
     }
 
-    /// An operation beside the only copy has been executed; `stored`: what it has stored, if it has. The chunk is locked.
+    /// An operation beside the only copy has been executed. The copy gets the variable's value also where the operation has stored nothing, as a compare-and-swap that failed: the thread knows what it has found, and whoever
+    /// stored that may not have published it. The chunk is locked.
     #[inline(always)]
     pub(crate) async fn end_beside_copy(
         &self,
         block: Block,
         (offset, bytes): (usize, usize),
-        stored: Option<u64>,
+        outcome: Outcome,
     ) {
         self.updates().record_beside_copy(block);
-        if let Some(value) = stored {
-            self.change_copy(block, offset, bytes, value).await;
+        if outcome.is_stored || !self.fabric.fault(Fault::ComparedBesideCopy) {
+            self.change_copy(block, offset, bytes, outcome.value).await;
         }
     }
 

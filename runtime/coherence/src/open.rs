@@ -13,6 +13,7 @@
 
 use std::hash::Hash;
 
+use crate::atomic::Outcome;
 use crate::block_word::BlockWord;
 use crate::fabric::{Fabric, MarkKind, Word};
 use crate::link::Link;
@@ -127,7 +128,7 @@ macro_rules! maybe_async {
                     #[inline(always)]
                     move |home| self.fabric.update_by_handle(home, offset, bytes, update),
                     #[inline(always)]
-                    move |old| update.apply_to_word(bytes, old)
+                    move |old| Outcome::of(update, bytes, old)
                 ))?;
                 self.stats.mine().add(|count| &count.atomics_open, 1);
                 Some(old)
@@ -172,7 +173,7 @@ macro_rules! maybe_async {
                     #[inline(always)]
                     move |home| self.fabric.update_by_handle(home, offset, bytes, update),
                     #[inline(always)]
-                    move |old| update.apply_to_word(bytes, old)
+                    move |old| Outcome::of(update, bytes, old)
                 ))
             }
 
@@ -242,7 +243,7 @@ macro_rules! maybe_async {
             ) -> bool {
                 let here = self.fabric.own_handle(block);
                 let change = move |home| self.fabric.store_by_handle(home, offset, bytes, value);
-                if $call!(self.$change_at_open_home(here, (offset, bytes), Order::Relaxed, change, |()| Some(value))).is_some() {
+                if $call!(self.$change_at_open_home(here, (offset, bytes), Order::Relaxed, change, |()| Outcome::stored(value))).is_some() {
                     self.stats.mine().add(|count| &count.atomics_open, 1);
                     return true;
                 }
@@ -258,7 +259,7 @@ macro_rules! maybe_async {
                     Order::Relaxed,
                     move |home| self.fabric.store_by_handle(home, offset, bytes, value),
                     #[inline(always)]
-                    move |()| Some(value)
+                    move |()| Outcome::stored(value)
                 ))
                 .is_some()
             }
@@ -269,7 +270,7 @@ macro_rules! maybe_async {
                 (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
-                stored: impl Fn(T) -> Option<u64> + Copy,
+                outcome: impl Fn(T) -> Outcome + Copy,
             ) -> Option<T>
             where
                 T: Copy + Hash,
@@ -300,9 +301,9 @@ macro_rules! maybe_async {
                 if order == Order::Released && self.is_unpublished() {
                     return None;
                 }
-                let Done { result, version, held } = $call!(self.$operate(home, order, only_copy, change, stored))?;
+                let Done { result, version, held } = $call!(self.$operate(home, order, only_copy, change, outcome))?;
                 if only_copy {
-                    $wait!(self.end_beside_copy(block, (offset, bytes), stored(result)));
+                    $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result)));
                 }
                 // Nothing is fetched ahead where all segments are mapped.
                 if is_elsewhere {
@@ -325,7 +326,7 @@ macro_rules! maybe_async {
             }
 
             /// Executes an operation at a place that is the block's home, with the records there open, or locked if they were neither ([`crate::calls::update`]); with open records only if no new version comes of it.
-            /// `only_copy`: this process has the only copy, which gets the result, too. With [`Order::Released`] nothing was marked *dirty*. `stored`: what an operation has stored, if it has. The chunk is
+            /// `only_copy`: this process has the only copy, which gets the result, too. With [`Order::Released`] nothing was marked *dirty*. `outcome`: what an operation with a result has left in the variable. The chunk is
             /// locked in this process.
             #[inline(always)]
             $($asyncness)? fn $operate<T, R>(
@@ -334,7 +335,7 @@ macro_rules! maybe_async {
                 order: Order,
                 only_copy: bool,
                 change: impl FnOnce(F::Handle) -> R,
-                stored: impl Fn(T) -> Option<u64> + Copy,
+                outcome: impl Fn(T) -> Outcome + Copy,
             ) -> Option<Done<T>>
             where
                 T: Copy + Hash,
@@ -380,7 +381,7 @@ macro_rules! maybe_async {
                         let of_chunk = $wait!(fabric.load_by_handle(home, BlockWord::ChunkVersion));
                         let mut version = version.max(of_chunk);
                         let result = $wait!(change(home));
-                        if !is_seen_open && may_be_copied && stored(result).is_some() && !fabric.fault(Fault::CopiedLookedEarly) {
+                        if !is_seen_open && may_be_copied && outcome(result).is_stored && !fabric.fault(Fault::CopiedLookedEarly) {
                             copied = $call!(self.$copied(home));
                         }
                         is_copied = !is_seen_open && copied & block.bit() != 0;

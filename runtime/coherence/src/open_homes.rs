@@ -7,6 +7,7 @@
 use std::fmt::{self, Debug, Formatter};
 use std::hash::{Hash, Hasher};
 
+use crate::atomic::Outcome;
 use crate::block_word::BlockWord;
 use crate::fabric::{Fabric, MarkKind};
 use crate::migration_on_miss::hint;
@@ -124,7 +125,7 @@ macro_rules! maybe_async {
                 (offset, bytes): (usize, usize),
                 order: Order,
                 change: impl FnOnce(F::Handle) -> R,
-                stored: impl Fn(T) -> Option<u64>,
+                outcome: impl Fn(T) -> Outcome,
             ) -> Option<T>
             where
                 T: Copy + Hash,
@@ -168,7 +169,7 @@ macro_rules! maybe_async {
                 fabric.set_own(operating, 0);
                 fabric.live_since(checkpoint, || done);
                 if copy == LocalCopy::Only && let Some(result) = done {
-                    $wait!(self.end_beside_copy(block, (offset, bytes), stored(result)));
+                    $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result)));
                 }
                 done
             }

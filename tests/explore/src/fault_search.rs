@@ -106,6 +106,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::KeptNotSent | Fault::MissBesideKept => Some(kept_additions()),
         Fault::KeptBesideCopy => Some(kept_addition_beside_a_copy()),
         Fault::UpdateBesideTwin => Some(additions_beside_stores()),
+        Fault::ComparedBesideCopy => Some(comparisons_beside_a_copy()),
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         Fault::ClosedBesideOperation => Some(additions_beside_moves()),
@@ -330,6 +331,13 @@ pub fn kept_additions() -> Program {
 /// A process has read a block when it adds to it, and reads what it has added.
 pub fn kept_addition_beside_a_copy() -> Program {
     Program::parse(2, 1, 2, &["w1=1 barrier", "barrier r1 keep0 r0"])
+}
+
+/// A process compares a variable of which it has a copy, at its home, where it has been taken back: the other process adds to it there.
+pub fn comparisons_beside_a_copy() -> Program {
+    let home = "w1=1 a0 barrier barrier w1=2 a0 lock0 unlock0 barrier a0 lock0 unlock0 a0 lock0 unlock0 a0 lock0 unlock0 a0";
+    let reader = "barrier r1 a0 a0 barrier barrier r1 compare0 r0 compare0 r0 r1 compare0 r0 compare0 r0";
+    Program::parse(2, 1, 2, &[home, reader])
 }
 
 /// Processes add to a variable, and store beside it, in a block whose home goes to and fro.

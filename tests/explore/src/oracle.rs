@@ -81,6 +81,8 @@ struct Byte {
     kept: Vec<u32>,
     /// What each thread last saw by atomic operations.
     seen: Vec<u8>,
+    /// What each thread's last addition or comparison left in the byte.
+    left: Vec<u8>,
 }
 
 /// See the module documentation.
@@ -112,6 +114,7 @@ impl Oracle {
             additions: Vec::new(),
             kept: vec![0; threads],
             seen: vec![0; threads],
+            left: vec![0; threads],
         };
         Oracle { clocks, used: vec![false; threads], bytes: roles.iter().map(byte).collect() }
     }
@@ -184,12 +187,14 @@ impl Oracle {
             }
             // What the thread keeps may be in its copy.
             Use::Atomic
-                if !(self.known_additions(thread, addr)..=byte.value + byte.kept[thread] as u8)
+                if !(self.known_additions(thread, addr).max(byte.left[thread])
+                    ..=byte.value + byte.kept[thread] as u8)
                     .contains(&value) =>
             {
                 return Err(format!(
-                    "thread {thread} read {value} from byte {addr}; it knows of {} additions, {} were made",
+                    "thread {thread} read {value} from byte {addr}; it knows of {} additions and has found {}, {} were made",
                     self.known_additions(thread, addr),
+                    byte.left[thread],
                     byte.value
                 ));
             }
@@ -213,6 +218,7 @@ impl Oracle {
         }
         byte.found.push(old);
         byte.seen[thread] = byte.value;
+        byte.left[thread] = byte.value;
         match byte.kept[thread].checked_sub(1) {
             Some(kept) => byte.kept[thread] = kept,
             None => {
@@ -220,6 +226,13 @@ impl Oracle {
                 self.bytes[addr].additions.push((thread, epoch));
             }
         }
+        Ok(())
+    }
+
+    /// A thread's comparison found `value`.
+    pub fn compare(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
+        self.look(thread, addr, value)?;
+        self.bytes[addr].left[thread] = value;
         Ok(())
     }
 
@@ -267,8 +280,8 @@ impl Oracle {
                 d.add((*t as u64) << 32 | u64::from(*epoch));
             }
             b.kept.iter().for_each(|kept| d.add(u64::from(*kept)));
-            for s in &b.seen {
-                d.add(u64::from(*s));
+            for (seen, left) in b.seen.iter().zip(&b.left) {
+                d.add(u64::from(*seen) | u64::from(*left) << 8);
             }
             for r in &b.reads {
                 d.add(u64::from(*r));

@@ -89,7 +89,7 @@ pub(super) async fn load_bytes(
     value
 }
 
-/// See [`dsm_coherence::Fabric::update_bytes`]. The operations of programs add to bytes, none of which overflows; the oracle sees them here.
+/// See [`dsm_coherence::Fabric::update_bytes`]. The operations of programs add to bytes, none of which overflows, or compare them; the oracle sees them here.
 pub(super) async fn update_bytes(
     fabric: &ModelFabric,
     at: Rank,
@@ -99,11 +99,11 @@ pub(super) async fn update_bytes(
 ) -> u64 {
     fabric.point().await;
     let mut found = [0; 8];
-    // What is stored the thread has judged.
     let is_addition = matches!(update, Update::Rmw { op: RmwOp::Add, .. });
+    let is_comparison = matches!(update, Update::CompareExchange { .. });
     {
         let mut w = fabric.world.borrow_mut();
-        if is_addition && std::mem::take(&mut w.current_thread().releases) {
+        if (is_addition || is_comparison) && std::mem::take(&mut w.current_thread().releases) {
             w.released();
             // What others know from now on does not tell of the addition.
             let thread = w.current;
@@ -122,12 +122,14 @@ pub(super) async fn update_bytes(
         let thread = w.current;
         for (addr, old) in (first..).zip(&found[..bytes]) {
             w.access(Thing::Byte(addr), true, 0);
-            if !is_addition {
-                w.note(|| format!("atomic store to byte {addr} at p{}: found {old:#04x}", at.0));
-                continue;
-            }
-            w.note(|| format!("atomic add to byte {addr} at p{}: found {old:#04x}", at.0));
-            if let Err(why) = w.oracle.add(thread, addr, *old) {
+            let (what, judged) = match update {
+                _ if is_addition => ("add to", w.oracle.add(thread, addr, *old)),
+                _ if is_comparison => ("comparison of", w.oracle.compare(thread, addr, *old)),
+                // What is stored the thread has judged.
+                _ => ("store to", Ok(())),
+            };
+            w.note(|| format!("atomic {what} byte {addr} at p{}: found {old:#04x}", at.0));
+            if let Err(why) = judged {
                 w.fail(why);
             }
         }

@@ -116,6 +116,9 @@ pub fn generate(seed: u64, bounds: Bounds) -> Program {
             program.without = Part::OpenRecords.into();
         }
     }
+    if (seed >> 17) % 3 == 1 {
+        compare(&mut program);
+    }
     debug_assert!(bytes == program.roles.len());
     if program.ops.iter().flatten().any(|op| *op == Op::Adopt) {
         program.resized = resized(seed, &program.sizes);
@@ -169,6 +172,25 @@ fn order(program: &mut Program) {
             }
             _ => {}
         }
+    }
+}
+
+/// Has each addition followed by a comparison that fails, of either order, and by a load, which sees what that found.
+fn compare(program: &mut Program) {
+    let mut ordered = false;
+    for ops in &mut program.ops {
+        *ops = std::mem::take(ops)
+            .into_iter()
+            .flat_map(|op| {
+                let added = match op {
+                    Op::Atomic { addr, len: 1 } | Op::Ordered { addr } => Some(addr),
+                    _ => None,
+                };
+                ordered = !ordered && !program.by_agents;
+                let further = added.map(|addr| [Op::Compare { addr, ordered }, Op::Read { addr, len: 1 }]);
+                std::iter::once(op).chain(further.into_iter().flatten())
+            })
+            .collect();
     }
 }
 
@@ -300,6 +322,7 @@ fn uses(op: &Op, a: usize) -> bool {
         | Op::Get { addr }
         | Op::Put { addr, .. }
         | Op::Ordered { addr }
+        | Op::Compare { addr, .. }
         | Op::Reach { addr } => addr == a,
         Op::Lock(_) | Op::Unlock(_) | Op::Post(_) | Op::Await(_) | Op::Barrier | Op::Adopt | Op::Free => {
             false

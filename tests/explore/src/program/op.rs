@@ -78,6 +78,13 @@ pub enum Op {
         /// The byte.
         addr: usize,
     },
+    /// Compares a byte atomically with what it never is, so that nothing is stored.
+    Compare {
+        /// The byte.
+        addr: usize,
+        /// Whether the operation releases and acquires.
+        ordered: bool,
+    },
     /// Reads a byte atomically, and acquires, until somebody has added to it.
     Reach {
         /// The byte.
@@ -146,6 +153,7 @@ impl fmt::Display for Op {
             Op::Barrier => write!(f, "barrier"),
             Op::Atomic { addr, len } => write!(f, "a{addr}+{len}"),
             Op::Ordered { addr } => write!(f, "ordered{addr}"),
+            Op::Compare { addr, ordered } => write!(f, "compare{addr}={}", u8::from(*ordered)),
             Op::Reach { addr } => write!(f, "reach{addr}"),
             Op::Keep { addr } => write!(f, "keep{addr}"),
             Op::Batch { addr, len } => write!(f, "batch{addr}+{len}"),

@@ -78,6 +78,10 @@ fn parse_op(word: &str, roles: &mut [Use], locks: &mut usize) -> Op {
             roles[addr] = Use::Atomic;
             if name == "ordered" { Op::Ordered { addr } } else { Op::Reach { addr } }
         }
+        "compare" => {
+            roles[addr] = Use::Atomic;
+            Op::Compare { addr, ordered: value == 1 }
+        }
         "keep" => {
             roles[addr] = Use::Atomic;
             Op::Keep { addr }

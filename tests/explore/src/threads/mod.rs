@@ -16,6 +16,11 @@ use crate::oracle::Oracle;
 use crate::program::{Closing, Op, Program};
 use crate::world::{Shared, Thing, Wait, World, pause};
 
+/// Adds one to a byte.
+const ADD_ONE: Update = Update::Rmw { op: RmwOp::Add, operand: 1 };
+/// Compares a byte with what none is: no program adds so often.
+const COMPARE: Update = Update::CompareExchange { expected: 0xff, new: 0 };
+
 /// The life of a thread that takes permissions to store back when other processes ask for them.
 pub async fn serve(world: Shared, protocol: Rc<Coherence<ModelFabric>>) {
     loop {
@@ -86,7 +91,9 @@ impl ThreadCode {
                     self.flush(1 << 32).await;
                     self.sets_flag();
                 }
-                Op::Ordered { addr } => self.add_ordered(addr).await,
+                Op::Ordered { addr } => self.update_ordered(addr, ADD_ONE).await,
+                Op::Compare { addr, ordered: true } => self.update_ordered(addr, COMPARE).await,
+                Op::Compare { addr, ordered: false } => self.compare(addr).await,
                 Op::Reach { addr } => self.wait_at_home(addr, Oracle::look, 1).await,
                 Op::Free => self.free_twins().await,
                 Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
@@ -305,6 +312,13 @@ impl ThreadCode {
         self.protocol.update(block, offset, len, update, Order::Relaxed).await;
     }
 
+    async fn compare(&self, addr: usize) {
+        self.send_kept().await;
+        let block = self.extents(addr, 1)[0].first;
+        let offset = addr - self.world.borrow().layout.addr(block);
+        self.protocol.update(block, offset, 1, COMPARE, Order::Relaxed).await;
+    }
+
     /// The blocks of some bytes, with the offset and the bytes in each.
     fn pieces(&self, addr: usize, len: usize) -> Vec<(Block, usize, std::ops::Range<usize>)> {
         let extents = self.extents(addr, len);
@@ -332,8 +346,7 @@ impl ThreadCode {
             return self.atomic(addr, 1).await;
         }
         let offset = addr - self.world.borrow().layout.addr(extent.first);
-        let one = Update::Rmw { op: RmwOp::Add, operand: 1 };
-        if has_copy && !self.protocol.change_only_copy(extent.first, offset, 1, one).await {
+        if has_copy && !self.protocol.change_only_copy(extent.first, offset, 1, ADD_ONE).await {
             return self.atomic(addr, 1).await;
         }
         let mut w = self.world.borrow_mut();
@@ -373,7 +386,7 @@ impl ThreadCode {
 
     async fn add_each(&self, addr: usize, len: usize) {
         let pieces = self.pieces(addr, len);
-        let one = Change::Update(1, Update::Rmw { op: RmwOp::Add, operand: 1 });
+        let one = Change::Update(1, ADD_ONE);
         for chunk in pieces.chunk_by(|a, b| a.0.chunk() == b.0.chunk()) {
             let mut list = ActionList::default();
             for (block, offset, range) in chunk {

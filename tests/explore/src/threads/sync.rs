@@ -1,6 +1,6 @@
 //! Synchronisation around the protocol: locks, flags and barriers, which call it as [`dsm_sync`] does. Why they are a model: [`crate::model_sync`].
 
-use dsm_abi::atomic::{RmwOp, Update};
+use dsm_abi::atomic::Update;
 use dsm_coherence::{Fault, Order, Rank, ReleaseToken};
 
 use super::{ThreadCode, fail_if, load};
@@ -183,13 +183,12 @@ impl ThreadCode {
         self.enter_user().await;
     }
 
-    /// An addition of one that releases and acquires: at once where nothing is to be done for that.
-    pub(super) async fn add_ordered(&self, addr: usize) {
+    /// An operation on a byte that releases and acquires: at once where nothing is to be done for that.
+    pub(super) async fn update_ordered(&self, addr: usize, update: Update) {
         self.before_release().await;
         self.leave_user();
         let block = self.extents(addr, 1)[0].first;
         let offset = addr - self.world.borrow().layout.addr(block);
-        let update = Update::Rmw { op: RmwOp::Add, operand: 1 };
         self.expect_acquires(true);
         self.world.borrow_mut().current_thread().releases = true;
         let done = self.protocol.update_ordered(block, offset, 1, update).await;
