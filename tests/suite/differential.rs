@@ -49,6 +49,7 @@ programs! {
     collapse_nowait
     collapse_rows
     columns
+    compare_load
     complex_numbers
     constructors
     contended
