@@ -148,6 +148,7 @@ programs! {
     library_results
     linked_list
     linker_sets
+    load_behind_atomic
     lock_evictions
     lock_caching
     lock_lifetimes

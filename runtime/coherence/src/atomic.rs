@@ -480,11 +480,12 @@ impl<F: Fabric> Coherence<F> {
         };
         self.end_lookup(lookup, block).await;
         let Updated::Done { old, version, sequence } = updated else { return Ok(None) };
+        let outcome = Outcome::of(request.update, request.bytes, old);
         if request.only_copy {
-            let outcome = Outcome::of(request.update, request.bytes, old);
             self.end_beside_copy(block, (request.offset, request.bytes), outcome).await;
         } else {
             self.changed_elsewhere(block);
+            self.end_beside_expired(block, (request.offset, request.bytes), outcome).await;
         }
         let is_unlisted = self.updates().record(block, version, sequence);
         // If there is nobody else, the home knows.
@@ -504,13 +505,15 @@ impl<F: Fabric> Coherence<F> {
         self.signature().defer(notice, &self.fabric);
     }
 
-    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave home and copies alone. For
+    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave the home where it is, and of copies change the variable only. For
     /// other stores to the block see [`Coherence::has_own_stores`].
     pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
         let mut value = [0; 8];
         let request = read::Request { block, offset, bytes };
         self.read_at_home(&request, Read::Alone, &mut value[..bytes]).await;
-        u64::from_le_bytes(value)
+        let value = u64::from_le_bytes(value);
+        self.bring_up_to_date(&request, value).await;
+        value
     }
 
     /// As [`Coherence::read_atomic`], and an acquire from the process that has the home, if it is reached by messages: that process, whose signature is read behind the variable in the same round trip. From the others, and if it is
@@ -524,7 +527,9 @@ impl<F: Fabric> Coherence<F> {
         let mut value = [0; 8];
         let request = read::Request { block, offset, bytes };
         let (_, home) = self.read_at_home(&request, Read::Acquiring, &mut value[..bytes]).await;
-        (u64::from_le_bytes(value), Some(home).filter(|home| self.fabric.has_agent(*home)))
+        let value = u64::from_le_bytes(value);
+        self.bring_up_to_date(&request, value).await;
+        (value, Some(home).filter(|home| self.fabric.has_agent(*home)))
     }
 
     /// The process that has the home of a block now; it may move at any time.
@@ -563,7 +568,7 @@ impl<F: Fabric> Coherence<F> {
     }
 
     /// Follows the links to the home and reads there; how many bytes, and where. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
-    async fn try_read_at_home(
+    pub(crate) async fn try_read_at_home(
         &self,
         request: &read::Request,
         read: Read,

@@ -319,6 +319,10 @@ faults! {
     UpdateBesideCopy,
     /// The same if the operation has stored nothing: a compare-and-swap that failed.
     ComparedBesideCopy,
+    /// The same if the copy has expired.
+    ComparedBesideExpired,
+    /// Who reads a variable atomically at its home leaves its own copy as it is.
+    ReadBesideCopy,
     /// The same of its twin: the result counts as a store of this process.
     UpdateBesideTwin,
     /// Who keeps an addition leaves its own copy as it is.

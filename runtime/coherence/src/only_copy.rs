@@ -4,14 +4,20 @@
 //! its copy stays: it gets the result, too. So does a twin, if the process has stored to other bytes of the block: else the result would count as a store of this process, which its next release publishes.
 //! An addition that the process keeps is executed on the copy at once, and at the home with all others ([`Coherence::change`]), to which the home does not come.
 //!
+//! A copy that may be used again without its contents, as it has expired, and one whose variable is read at the home, gets the variable's value likewise, however many processes there are: the thread knows by then what the home has, which
+//! whoever stored it may not have published.
+//!
 //! Where a process has more threads, the operation is one that orders nothing: else another thread could learn from the home that it has been executed before the result is in the copy. With more processes, the notice of a new version, which two requesters may name alike, would hide an older one of which the copy has not heard.
 
-use crate::atomic::Outcome;
+use crate::atomic::{Outcome, Read};
 use crate::calls::actions::{Action, Actions, Change};
-use crate::fabric::{Fabric, Word};
+use crate::calls::read;
+use crate::fabric::{Fabric, MarkKind, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
+use crate::migration_on_miss::hint;
 use crate::open::{Order, is_open};
+use crate::records::Blocked;
 use crate::types::{Block, Rank};
 use crate::{Coherence, Fault, abi};
 
@@ -128,6 +134,72 @@ impl<F: Fabric> Coherence<F> {
         self.updates().record_beside_copy(block);
         if outcome.is_stored || !self.fabric.fault(Fault::ComparedBesideCopy) {
             self.change_copy(block, offset, bytes, outcome.value).await;
+        }
+    }
+
+    /// An operation has been executed at the home of a block that is invalid here. If it has stored nothing, there is no new version, without which a copy that has expired would be valid again as it is. The chunk is locked.
+    #[inline(always)]
+    pub(crate) async fn end_beside_expired(
+        &self,
+        block: Block,
+        (offset, bytes): (usize, usize),
+        outcome: Outcome,
+    ) {
+        let is_expired = matches!(self.fabric.state(block), abi::EXPIRED | abi::INVALID_DIRTY);
+        if is_expired && !outcome.is_stored && !self.fabric.fault(Fault::ComparedBesideExpired) {
+            self.change_copy(block, offset, bytes, outcome.value).await;
+        }
+    }
+
+    /// The home of a block has had a value in a variable. If there is a copy here which has another one, and no store of this process, it gets the value that the home has now: what the thread loads next is not to be older than what it
+    /// has read.
+    pub(crate) async fn bring_up_to_date(&self, request: &read::Request, value: u64) {
+        let fabric = &self.fabric;
+        let &read::Request { block, offset, bytes } = request;
+        let is_ahead =
+            || self.has_agents && fabric.own(hint(MarkKind::Ahead, block.chunk())) & block.bit() != 0;
+        let is_older = async || {
+            let is_kept = match fabric.state(block) {
+                abi::COLD => false,
+                abi::NOTICED => is_ahead(),
+                _ => true,
+            };
+            is_kept && fabric.load_bytes(self.me(), block, offset, bytes).await != value
+        };
+        // Another thread may be about to have a copy from before the value.
+        if fabric.fault(Fault::ReadBesideCopy) || fabric.is_only_thread() && !is_older().await {
+            return;
+        }
+        let checkpoint = fabric.checkpoint();
+        loop {
+            fabric.live_since(checkpoint, || ());
+            let locked = fabric.lock_chunk(block.chunk()).await;
+            if !is_older().await {
+                return;
+            }
+            let (word, link) = self.own_link(block);
+            match link {
+                Link::Home => return,
+                Link::Link { pending: false, .. } => {}
+                // It is being taken from here, or comes here.
+                _ => {
+                    drop(locked);
+                    fabric.wait_change(self.me(), Word::Link(block), word).await;
+                    continue;
+                }
+            }
+            let has_stores = has_twin(fabric.state(block)) && !self.is_stored_beside(block, (offset, bytes));
+            if has_stores {
+                return;
+            }
+            let mut current = [0; 8];
+            match self.try_read_at_home(request, Read::Alone, &mut current[..bytes]).await {
+                Ok(_) => return self.change_copy(block, offset, bytes, u64::from_le_bytes(current)).await,
+                Err(Blocked { at, word, seen }) => {
+                    drop(locked);
+                    self.wait_for(at, word, seen).await;
+                }
+            }
         }
     }
 

@@ -302,8 +302,12 @@ macro_rules! maybe_async {
                     return None;
                 }
                 let Done { result, version, held } = $call!(self.$operate(home, order, only_copy, change, outcome))?;
-                if only_copy {
-                    $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result)));
+                match only_copy {
+                    true => $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result))),
+                    false if is_elsewhere => {
+                        $wait!(self.end_beside_expired(block, (offset, bytes), outcome(result)));
+                    }
+                    false => {}
                 }
                 // Nothing is fetched ahead where all segments are mapped.
                 if is_elsewhere {

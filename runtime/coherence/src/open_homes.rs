@@ -168,8 +168,14 @@ macro_rules! maybe_async {
                 }
                 fabric.set_own(operating, 0);
                 fabric.live_since(checkpoint, || done);
-                if copy == LocalCopy::Only && let Some(result) = done {
-                    $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result)));
+                match (copy, done) {
+                    (LocalCopy::Only, Some(result)) => {
+                        $wait!(self.end_beside_copy(block, (offset, bytes), outcome(result)));
+                    }
+                    (LocalCopy::Invalid, Some(result)) => {
+                        $wait!(self.end_beside_expired(block, (offset, bytes), outcome(result)));
+                    }
+                    _ => {}
                 }
                 done
             }

@@ -107,6 +107,7 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::KeptBesideCopy => Some(kept_addition_beside_a_copy()),
         Fault::UpdateBesideTwin => Some(additions_beside_stores()),
         Fault::ComparedBesideCopy => Some(comparisons_beside_a_copy()),
+        Fault::ComparedBesideExpired => Some(comparison_beside_an_expired_copy()),
         Fault::TwinNotAwaited => Some(reads_beside_moves()),
         Fault::MarksTakenEarly => Some(addition_beside_a_release()),
         Fault::ClosedBesideOperation => Some(additions_beside_moves()),
@@ -338,6 +339,13 @@ pub fn comparisons_beside_a_copy() -> Program {
     let home = "w1=1 a0 barrier barrier w1=2 a0 lock0 unlock0 barrier a0 lock0 unlock0 a0 lock0 unlock0 a0 lock0 unlock0 a0";
     let reader = "barrier r1 a0 a0 barrier barrier r1 compare0 r0 compare0 r0 r1 compare0 r0 compare0 r0";
     Program::parse(2, 1, 2, &[home, reader])
+}
+
+/// A process compares a variable of which it has a copy that has expired by overflow, while its home adds to it, which it has not published.
+pub fn comparison_beside_an_expired_copy() -> Program {
+    let home = "a0 barrier barrier barrier barrier w2=1 w6=1 w10=1 w14=1 barrier a0";
+    let reader = "barrier r1 barrier r1 barrier r1 barrier barrier compare0 r0 compare0=1 r0";
+    Program::parse(2, 8, 2, &[home, reader]).notices(2)
 }
 
 /// Processes add to a variable, and store beside it, in a block whose home goes to and fro.

@@ -81,7 +81,7 @@ struct Byte {
     kept: Vec<u32>,
     /// What each thread last saw by atomic operations.
     seen: Vec<u8>,
-    /// What each thread's last addition or comparison left in the byte.
+    /// What each thread's last addition left in the byte, or its last comparison or atomic load found there.
     left: Vec<u8>,
 }
 
@@ -229,8 +229,8 @@ impl Oracle {
         Ok(())
     }
 
-    /// A thread's comparison found `value`.
-    pub fn compare(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
+    /// A thread has found `value` by a comparison, or an atomic load: what it loads next is not older.
+    pub fn find(&mut self, thread: usize, addr: usize, value: u8) -> Result<(), String> {
         self.look(thread, addr, value)?;
         self.bytes[addr].left[thread] = value;
         Ok(())

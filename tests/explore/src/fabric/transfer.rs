@@ -124,7 +124,7 @@ pub(super) async fn update_bytes(
             w.access(Thing::Byte(addr), true, 0);
             let (what, judged) = match update {
                 _ if is_addition => ("add to", w.oracle.add(thread, addr, *old)),
-                _ if is_comparison => ("comparison of", w.oracle.compare(thread, addr, *old)),
+                _ if is_comparison => ("comparison of", w.oracle.find(thread, addr, *old)),
                 // What is stored the thread has judged.
                 _ => ("store to", Ok(())),
             };

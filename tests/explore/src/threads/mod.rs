@@ -94,7 +94,7 @@ impl ThreadCode {
                 Op::Ordered { addr } => self.update_ordered(addr, ADD_ONE).await,
                 Op::Compare { addr, ordered: true } => self.update_ordered(addr, COMPARE).await,
                 Op::Compare { addr, ordered: false } => self.compare(addr).await,
-                Op::Reach { addr } => self.wait_at_home(addr, Oracle::look, 1).await,
+                Op::Reach { addr } => self.wait_at_home(addr, Oracle::find, 1).await,
                 Op::Free => self.free_twins().await,
                 Op::WaitFlag { addr, value } => self.wait_flag(addr, value).await,
             }
@@ -470,7 +470,7 @@ impl ThreadCode {
         for (addr, value) in (addr..addr + len).zip(values) {
             w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
             w.access(Thing::Byte(addr), false, 0);
-            let judged = w.oracle.look(self.thread, addr, value);
+            let judged = w.oracle.find(self.thread, addr, value);
             fail_if(&mut w, judged);
         }
         // All bytes have been added to as often.
