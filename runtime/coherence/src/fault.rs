@@ -317,14 +317,14 @@ faults! {
     UpgradeMarkedLate,
     /// Who executes an atomic operation at a home leaves its own copy as it is.
     UpdateBesideCopy,
-    /// The same if the operation has stored nothing: a compare-and-swap that failed.
+    /// The same of its twin: the result counts as a store of this process.
+    UpdateBesideTwin,
+    /// Who executes an operation at a home that stores nothing, as a compare-and-swap that fails, leaves its own copy as it is.
     ComparedBesideCopy,
-    /// The same if the copy has expired.
+    /// The same of a copy that has expired.
     ComparedBesideExpired,
     /// Who reads a variable atomically at its home leaves its own copy as it is.
     ReadBesideCopy,
-    /// The same of its twin: the result counts as a store of this process.
-    UpdateBesideTwin,
     /// Who keeps an addition leaves its own copy as it is.
     KeptBesideCopy,
     /// The copy of who executes an atomic operation at a home counts as the only one, however many processes there are.

@@ -145,14 +145,14 @@ impl<F: Fabric> Coherence<F> {
         (offset, bytes): (usize, usize),
         outcome: Outcome,
     ) {
-        let is_expired = matches!(self.fabric.state(block), abi::EXPIRED | abi::INVALID_DIRTY);
+        let is_expired = self.fabric.state(block) == abi::EXPIRED;
         if is_expired && !outcome.is_stored && !self.fabric.fault(Fault::ComparedBesideExpired) {
             self.change_copy(block, offset, bytes, outcome.value).await;
         }
     }
 
-    /// The home of a block has had a value in a variable. If there is a copy here which has another one, and no store of this process, it gets the value that the home has now: what the thread loads next is not to be older than what it
-    /// has read.
+    /// Behind a read of a variable at its home, which found `value`: a copy of the block here that has another value, which this process has not stored, gets the one that the home has now. What the thread loads next from the copy is not
+    /// to be older than what it has read.
     pub(crate) async fn bring_up_to_date(&self, request: &read::Request, value: u64) {
         let fabric = &self.fabric;
         let &read::Request { block, offset, bytes } = request;
