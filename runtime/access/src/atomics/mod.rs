@@ -370,7 +370,7 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
                 poll(at, value);
                 return value.into();
             }
-            // The copy here may get what the home has: not while it alone has an addition that another thread keeps.
+            // The copy here may get what the home has: not while the home lacks an addition that another thread keeps.
             let only_copy = shared.coherence.has_only_copies(Order::Relaxed);
             let drained = only_copy.then(|| deferred::drain(Extent::single(block)));
             let mut value = run(pin!(shared.coherence.read_atomic(block, offset, size as usize)));
