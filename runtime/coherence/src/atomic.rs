@@ -10,7 +10,6 @@ use dsm_abi::atomic::Update;
 
 use crate::block_word::BlockWord;
 use crate::calls::lend::Refused;
-use crate::calls::read;
 use crate::calls::update::{Request, Updated};
 use crate::fabric::{Fabric, Gate, MarkKind, Word};
 use crate::home_migration::has_twin;
@@ -52,15 +51,6 @@ const OPEN_AFTER: u32 = 1;
 const OPEN_PAYS: u32 = 4;
 /// Most times that this is doubled.
 const MOST_CLOSINGS: u32 = 8;
-
-/// What a read where the home is does besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// Nothing.
-    Alone,
-    /// An acquire from each process that it asks by messages.
-    Acquiring,
-}
 
 /// What this process remembers of a chunk whose records it leaves open.
 #[derive(Clone, Copy, Debug, Hash)]
@@ -503,105 +493,6 @@ impl<F: Fabric> Coherence<F> {
         self.stats.notices_out.add(1);
         let notice = Notice { writer: home, extent: Extent::single(block), wr_ts: version, merged: true };
         self.signature().defer(notice, &self.fabric);
-    }
-
-    /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, read where the home is ([`crate::calls::read`]): pollers leave the home where it is, and of copies change the variable only. For
-    /// other stores to the block see [`Coherence::has_own_stores`].
-    pub async fn read_atomic(&self, block: Block, offset: usize, bytes: usize) -> u64 {
-        let mut value = [0; 8];
-        let request = read::Request { block, offset, bytes };
-        self.read_at_home(&request, Read::Alone, &mut value[..bytes]).await;
-        let value = u64::from_le_bytes(value);
-        self.bring_up_to_date(&request, value).await;
-        value
-    }
-
-    /// As [`Coherence::read_atomic`], and an acquire from the process that has the home, if it is reached by messages: that process, whose signature is read behind the variable in the same round trip. From the others, and if it is
-    /// `None` from all, the caller has to acquire.
-    pub async fn read_atomic_acquiring(
-        &self,
-        block: Block,
-        offset: usize,
-        bytes: usize,
-    ) -> (u64, Option<Rank>) {
-        let mut value = [0; 8];
-        let request = read::Request { block, offset, bytes };
-        let (_, home) = self.read_at_home(&request, Read::Acquiring, &mut value[..bytes]).await;
-        let value = u64::from_le_bytes(value);
-        self.bring_up_to_date(&request, value).await;
-        (value, Some(home).filter(|home| self.fabric.has_agent(*home)))
-    }
-
-    /// The process that has the home of a block now; it may move at any time.
-    pub async fn find_home(&self, block: Block) -> Rank {
-        let checkpoint = self.fabric.checkpoint();
-        loop {
-            self.fabric.live_since(checkpoint, || ());
-            let request = read::Request { block, offset: 0, bytes: 1 };
-            match self.try_read_at_home(&request, Read::Alone, &mut [0]).await {
-                Ok((_, home)) => return home,
-                Err(Blocked { at, word, seen }) => {
-                    self.wait_for(at, word, seen).await;
-                }
-            }
-        }
-    }
-
-    /// Reads into the front of a buffer, up to the first block whose home is elsewhere than the first one's. Returns how many bytes that were, and where.
-    pub(crate) async fn read_at_home(
-        &self,
-        request: &read::Request,
-        read: Read,
-        into: &mut [u8],
-    ) -> (usize, Rank) {
-        let fabric = &self.fabric;
-        let checkpoint = fabric.checkpoint();
-        loop {
-            fabric.live_since(checkpoint, || ());
-            match self.try_read_at_home(request, read, into).await {
-                Ok(found) => return found,
-                Err(Blocked { at, word, seen }) => {
-                    self.wait_for(at, word, seen).await;
-                }
-            }
-        }
-    }
-
-    /// Follows the links to the home and reads there; how many bytes, and where. The chunk is not locked: the own link stays as it is, as another thread may be moving the home here.
-    pub(crate) async fn try_read_at_home(
-        &self,
-        request: &read::Request,
-        read: Read,
-        into: &mut [u8],
-    ) -> Result<(usize, Rank), Blocked> {
-        let fabric = &self.fabric;
-        let block = request.block;
-        let mut lookup = self.begin_lookup();
-        let checkpoint = fabric.checkpoint();
-        loop {
-            fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
-            let result = match read {
-                _ if lookup.at == self.me() => self.segment(lookup.at).read(request, into).await,
-                Read::Acquiring if fabric.has_agent(lookup.at) => {
-                    self.read_and_acquire(lookup.at, request, into).await
-                }
-                _ => self.call_read(lookup.at, request, into).await,
-            };
-            match result {
-                Ok(length) => {
-                    let home = lookup.at;
-                    self.end_lookup(lookup, block).await;
-                    return Ok((length, home));
-                }
-                // It was away meanwhile, or was merged.
-                Err(seen) if self.decode(seen.link, lookup.at, block) == Link::Home => {
-                    return Err(self.look_again(block));
-                }
-                Err(seen) => {
-                    self.follow_link(&mut lookup, block, seen, fabric.fault(Fault::OwnLinkUnlocked))?
-                }
-            }
-        }
     }
 
     /// Whether this process may have stored to the block, other than by atomic operations, what its home does not have yet. [`Coherence::read_atomic`] does not

@@ -4,7 +4,7 @@
 //! stay where they are, if they can: of a block that this process has only read it gives up its copy, where an atomic operation would bring the home here. The home comes here, in a
 //! critical section, where this process has stored to the block, where the block is write-protected at its home, and where nobody else has come to the chunk between many changes of this process.
 
-use crate::atomic::Read;
+use crate::atomic_read::Read;
 use crate::calls::actions::{Action, Actions};
 use crate::calls::batch::{Batched, Request, Stop};
 use crate::calls::read;

@@ -11,7 +11,7 @@
 //! - calls: `segment` (one process's, as procedures see it), [`calls`] (the procedures: lend, copy, take, merge_diff, read, update, batch, redirect, signature; and their messages);
 //! - misses: `miss` (making blocks readable and writable), `read_single` (a block, where its home is mapped), `write_single` (a block at home), `read_one_sided` (a block, by the adapter; its marks: [`rings`]), `ahead` (fetching what is expected to be missed, as `history` knows it), `probable_owner` (finding their homes), `migration_on_miss`, `overwrite` (misses that fetch no contents);
 //! - releases: `release`, `queue_lock` (locks of blocks), `home_migration`, `diffs` (merged at a home that stays), `merges` (many of these at once), `twins` (giving their memory back);
-//! - atomic and memory-based operations of the program: `atomic`, `open` (without locks), `changes`;
+//! - atomic and memory-based operations of the program: `atomic`, `atomic_read`, `only_copy` (beside a copy), `open` (without locks), `changes`;
 //! - acquires: `acquire` (invalidating what notices name), `expire` (and what bounds cover);
 //! - `inspect`: what debuggers ask;
 //! - `fast_path` (releases and acquires of a single block), `maybe_async` (its source expands to async and to ordinary functions).
@@ -34,6 +34,7 @@ mod maybe_async;
 mod acquire;
 mod ahead;
 mod atomic;
+mod atomic_read;
 pub mod block_word;
 pub mod calls;
 mod changes;

@@ -4,20 +4,16 @@
 //! its copy stays: it gets the result, too. So does a twin, if the process has stored to other bytes of the block: else the result would count as a store of this process, which its next release publishes.
 //! An addition that the process keeps is executed on the copy at once, and at the home with all others ([`Coherence::change`]), to which the home does not come.
 //!
-//! A copy that may be used again without its contents, as it has expired, and one whose variable is read at the home, gets the variable's value likewise, however many processes there are: the thread knows by then what the home has, which
-//! whoever stored it may not have published.
+//! A copy that may be used again without its contents, as it has expired, gets the variable's value likewise, however many processes there are: the thread knows by then what the home has, which whoever stored it may not have published.
 //!
 //! Where a process has more threads, the operation is one that orders nothing: else another thread could learn from the home that it has been executed before the result is in the copy. With more processes, the notice of a new version, which two requesters may name alike, would hide an older one of which the copy has not heard.
 
-use crate::atomic::{Outcome, Read};
+use crate::atomic::Outcome;
 use crate::calls::actions::{Action, Actions, Change};
-use crate::calls::read;
-use crate::fabric::{Fabric, MarkKind, Word};
+use crate::fabric::{Fabric, Word};
 use crate::home_migration::has_twin;
 use crate::link::Link;
-use crate::migration_on_miss::hint;
 use crate::open::{Order, is_open};
-use crate::records::Blocked;
 use crate::types::{Block, Rank};
 use crate::{Coherence, Fault, abi};
 
@@ -95,7 +91,7 @@ impl<F: Fabric> Coherence<F> {
 
     /// Whether this process may store to a block whose home is elsewhere, and has stored nothing to so many bytes from an offset on that the home does not have. The chunk is locked.
     #[inline(never)]
-    fn is_stored_beside(&self, block: Block, (offset, bytes): (usize, usize)) -> bool {
+    pub(crate) fn is_stored_beside(&self, block: Block, (offset, bytes): (usize, usize)) -> bool {
         let (_, link) = self.own_link(block);
         matches!(link, Link::Link { pending: false, .. })
             && self.replaced(block.chunk()) & block.bit() == 0
@@ -148,58 +144,6 @@ impl<F: Fabric> Coherence<F> {
         let is_expired = self.fabric.state(block) == abi::EXPIRED;
         if is_expired && !outcome.is_stored && !self.fabric.fault(Fault::ComparedBesideExpired) {
             self.change_copy(block, offset, bytes, outcome.value).await;
-        }
-    }
-
-    /// Behind a read of a variable at its home, which found `value`: a copy of the block here that has another value, which this process has not stored, gets the one that the home has now. What the thread loads next from the copy is not
-    /// to be older than what it has read.
-    pub(crate) async fn bring_up_to_date(&self, request: &read::Request, value: u64) {
-        let fabric = &self.fabric;
-        let &read::Request { block, offset, bytes } = request;
-        let is_ahead =
-            || self.has_agents && fabric.own(hint(MarkKind::Ahead, block.chunk())) & block.bit() != 0;
-        let is_older = async || {
-            let is_kept = match fabric.state(block) {
-                abi::COLD => false,
-                abi::NOTICED => is_ahead(),
-                _ => true,
-            };
-            is_kept && fabric.load_bytes(self.me(), block, offset, bytes).await != value
-        };
-        // Another thread may be about to have a copy from before the value.
-        if fabric.fault(Fault::ReadBesideCopy) || fabric.is_only_thread() && !is_older().await {
-            return;
-        }
-        let checkpoint = fabric.checkpoint();
-        loop {
-            fabric.live_since(checkpoint, || ());
-            let locked = fabric.lock_chunk(block.chunk()).await;
-            if !is_older().await {
-                return;
-            }
-            let (word, link) = self.own_link(block);
-            match link {
-                Link::Home => return,
-                Link::Link { pending: false, .. } => {}
-                // It is being taken from here, or comes here.
-                _ => {
-                    drop(locked);
-                    fabric.wait_change(self.me(), Word::Link(block), word).await;
-                    continue;
-                }
-            }
-            let has_stores = has_twin(fabric.state(block)) && !self.is_stored_beside(block, (offset, bytes));
-            if has_stores {
-                return;
-            }
-            let mut current = [0; 8];
-            match self.try_read_at_home(request, Read::Alone, &mut current[..bytes]).await {
-                Ok(_) => return self.change_copy(block, offset, bytes, u64::from_le_bytes(current)).await,
-                Err(Blocked { at, word, seen }) => {
-                    drop(locked);
-                    self.wait_for(at, word, seen).await;
-                }
-            }
         }
     }
 
