@@ -3,6 +3,10 @@
 //! As in [`crate::copy`], a byte that races counts with one of its values. Memory is looked at in groups of [`GROUP`] bytes; where a group differs,
 //! word by word. A word that differs as a whole is written to live memory by one store. Where a word differs in part, what is written goes byte by byte, as others may
 //! be storing to the bytes beside it right now; on processors with AVX-512 the parts of a group go by one masked store (`masked`), which leaves other bytes alone as well.
+//!
+//! Two processes may have stored different values to one variable since they had the same of it, as programs do in which any of the values is right: those that shorten the paths of a
+//! union-find structure, for example. Byte by byte, the bytes that one of them happens not to change would make a third value. So where a byte has a different value on either side, and neither is
+//! the twin's, all of its aligned half of a word is written. Without a race no byte does.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -54,10 +58,10 @@ unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
         unsafe {
             let (own, twin) = (own.add(i * WORD), twin.add(i * WORD).cast::<u64>());
             let new = u64::from_ne_bytes(*new);
-            let change = new ^ twin.read();
-            if change != 0 {
+            let old = twin.read();
+            if new != old {
                 twin.write(new);
-                merge_word(own, new, change);
+                merge_change(own, new, old);
             }
         }
     }
@@ -84,10 +88,10 @@ pub unsafe fn send(own: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
             for at in (at..at + GROUP).step_by(WORD) {
                 let twin = twin.add(at).cast::<u64>();
                 let new = own.add(at).cast::<u64>().read_volatile();
-                let change = new ^ twin.read();
-                if change != 0 {
+                let old = twin.read();
+                if new != old {
                     twin.write(new);
-                    merge_word(there.add(at), new, change);
+                    merge_change(there.add(at), new, old);
                 }
             }
         }
@@ -197,6 +201,32 @@ pub unsafe fn patch(there: *mut u8, bytes: &[u8]) {
     each(bytes.len() - last.len(), last);
 }
 
+/// Bytes of a half of a word: a variable that programs let race is mostly one.
+const HALF: usize = WORD / 2;
+
+/// Writes the bytes in which `new` differs from `old`, and with them the half of a word where others have changed one of them to something else.
+///
+/// # Safety
+/// As for [`merge_word`].
+#[inline]
+unsafe fn merge_change(there: *mut u8, new: u64, old: u64) {
+    const LOW: u64 = u64::MAX / 0xff * 0x7f;
+    const FIRST_HALF: u64 = u64::MAX >> (8 * HALF);
+    // The highest bit of each byte that is not 0.
+    let bytes = |x: u64| (((x & LOW) + LOW) | x) & !LOW;
+    let mut change = new ^ old;
+    if bytes(change) != !LOW {
+        // SAFETY: the caller's promise.
+        let live = unsafe { AtomicU64::from_ptr(there.cast()) }.load(Ordering::Relaxed);
+        let raced = bytes(change) & bytes(old ^ live) & bytes(new ^ live);
+        for half in [FIRST_HALF, !FIRST_HALF] {
+            change |= if raced & half != 0 { half } else { 0 };
+        }
+    }
+    // SAFETY: as above.
+    unsafe { merge_word(there, new, change) }
+}
+
 /// Writes the bytes of `new` where `change` is not 0: the word at once if these are all of its bytes, else one by one, as the others may be being
 /// stored to right now.
 ///
@@ -238,6 +268,9 @@ mod masked {
 
     use super::{GROUP, WORD};
 
+    /// Groups of which those that differ are found before the first is written.
+    const AHEAD: usize = 16;
+
     /// Whether the processor has masked stores of bytes.
     #[inline]
     pub(super) fn is_there() -> bool {
@@ -250,12 +283,19 @@ mod masked {
     /// [`is_there`]. `new` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`]; `twin` and `there` are aligned to
     /// 16 bytes. Other threads may write to `new` if that is aligned to 16 bytes, and to other bytes of `there`; nobody to `twin`.
     pub(super) unsafe fn spread(new: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
-        for at in (0..len).step_by(GROUP) {
-            // SAFETY: the group is inside all of them.
-            unsafe {
-                let changed = update(new.add(at), twin.add(at));
-                if changed != 0 {
-                    store(twin.add(at), there.add(at), changed);
+        for start in (0..len).step_by(AHEAD * GROUP) {
+            let mut differing = 0_u32;
+            for (i, at) in (start..len.min(start + AHEAD * GROUP)).step_by(GROUP).enumerate() {
+                // SAFETY: the group is inside all of them.
+                differing |= u32::from(unsafe { differs(new.add(at), twin.add(at), there.add(at)) }) << i;
+            }
+            while differing != 0 {
+                let at = start + GROUP * differing.trailing_zeros() as usize;
+                differing &= differing - 1;
+                // SAFETY: as above.
+                unsafe {
+                    let (changed, raced) = update(new.add(at), twin.add(at), there.add(at));
+                    store(twin.add(at), there.add(at), changed | whole_halves(raced));
                 }
             }
         }
@@ -287,13 +327,53 @@ mod masked {
         }
     }
 
-    /// Makes a group of the twin what `new` is; returns which bytes that changes.
+    /// The bits of all bytes of the halves of words of which a mask has the bit of any.
+    #[inline(always)]
+    fn whole_halves(bytes: u64) -> u64 {
+        if bytes == 0 {
+            return 0;
+        }
+        const FIRST: u64 = u64::MAX / 0xf;
+        let any = bytes | bytes >> 1;
+        ((any | any >> 2) & FIRST) * 0xf
+    }
+
+    /// Whether a group differs from the twin's. If so, prefetches its line `there`, which another processor may have: loads that wait for one line after the other would take as long as all of the rest.
     ///
     /// # Safety
     /// As for [`spread`].
     #[inline]
-    unsafe fn update(new: *const u8, twin: *mut u8) -> u64 {
+    unsafe fn differs(new: *const u8, twin: *const u8, there: *const u8) -> bool {
         let changed: u64;
+        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined.
+        unsafe {
+            asm!(
+                "vmovdqu64 zmm0, [{new}]",
+                "vpcmpneqb k1, zmm0, [{twin}]",
+                "kmovq {changed}, k1",
+                "test {changed}, {changed}",
+                "jz 2f",
+                "prefetchw [{there}]",
+                "2:",
+                new = in(reg) new,
+                twin = in(reg) twin,
+                there = in(reg) there,
+                changed = out(reg) changed,
+                out("xmm0") _, out("k1") _,
+                options(nostack, readonly)
+            );
+        }
+        changed != 0
+    }
+
+    /// Makes a group of the twin what `new` is; returns which bytes that changes, and which of these have been changed to something else `there`.
+    ///
+    /// # Safety
+    /// As for [`spread`].
+    #[inline]
+    unsafe fn update(new: *const u8, twin: *mut u8, there: *const u8) -> (u64, u64) {
+        let changed: u64;
+        let mut raced = 0_u64;
         // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined.
         unsafe {
             asm!(
@@ -308,16 +388,26 @@ mod masked {
                 "kmovq {changed}, k1",
                 "test {changed}, {changed}",
                 "jz 2f",
+                "vmovdqa xmm1, [{there}]",
+                "vmovdqa xmm2, [{there} + 32]",
+                "vinserti128 ymm1, ymm1, [{there} + 16], 1",
+                "vinserti128 ymm2, ymm2, [{there} + 48], 1",
+                "vinserti64x4 zmm1, zmm1, ymm2, 1",
+                "vpcmpneqb k1{{k1}}, zmm1, zmm0",
+                "vpcmpneqb k1{{k1}}, zmm1, [{twin}]",
+                "kmovq {raced}, k1",
                 "vmovdqu64 [{twin}], zmm0",
                 "2:",
                 new = in(reg) new,
                 twin = in(reg) twin,
+                there = in(reg) there,
                 changed = out(reg) changed,
+                raced = inout(reg) raced,
                 out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("k1") _,
                 options(nostack)
             );
         }
-        changed
+        (changed, raced)
     }
 
     /// Stores the bytes of a group of the twin that `changed` has the bits of.
@@ -444,7 +534,7 @@ mod tests {
         let mut twin = Aligned([2; 192]);
         let mut incoming = [2; 192];
         for at in [0, 63, 64, 127, 130] {
-            incoming[at] = 9;
+            (own.0[at], incoming[at]) = (2, 9);
         }
         // SAFETY: all three have 192 bytes.
         unsafe {
@@ -464,7 +554,7 @@ mod tests {
             let mut twin = Aligned([2; 192]);
             let mut incoming = [2; 192];
             let part = |at: usize| (64..128).contains(&at) && changed >> (at % 8) & 1 == 1;
-            (0..192).filter(|at| part(*at)).for_each(|at| incoming[at] = at as u8);
+            (0..192).filter(|at| part(*at)).for_each(|at| (own.0[at], incoming[at]) = (2, at as u8));
             // SAFETY: all three have 192 bytes.
             unsafe { merge(own.0.as_mut_ptr(), twin.0.as_mut_ptr(), &incoming) };
             for (at, byte) in own.0.iter().enumerate() {
@@ -500,7 +590,8 @@ mod tests {
                 let bits = [0, 0xff, (seed >> 40) as u8, 0x3f][(seed >> 33) as usize % 4];
                 (0..8).for_each(|i| word[i] = bits >> i & 1);
             }
-            let (mut twin, mut there) = (Aligned([1; 192]), Aligned([7; 192]));
+            let mut twin = Aligned([1; 192]);
+            let mut there = Aligned(std::array::from_fn(|at| if mask[at] == 1 { 1 } else { 7 }));
             let own = Aligned(std::array::from_fn(|at| if mask[at] == 1 { 100 + at as u8 % 50 } else { 1 }));
             // SAFETY: all three have 192 bytes.
             unsafe {
@@ -513,6 +604,41 @@ mod tests {
             assert_eq!(twin.0, own.0);
             for (at, changed) in mask.iter().enumerate() {
                 assert_eq!(there.0[at], if *changed == 1 { own.0[at] } else { 7 }, "byte {at}");
+            }
+        }
+    }
+
+    /// What either side has of half a word, and what comes of it: bytes of both, or one side's half where both have changed a byte to different values.
+    #[test]
+    fn halves_of_words_that_race_are_not_mixed() {
+        let mut seed = 1_u64;
+        for round in 0..20_000 {
+            let mut random = || {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                // Few values: many bytes are the same on two sides, or on all.
+                (seed >> 60) as u8 % 3
+            };
+            let mut old = Aligned(std::array::from_fn(|_| random()));
+            let new = Aligned(std::array::from_fn(|_| random()));
+            let mut live = Aligned(std::array::from_fn(|_| random()));
+            let (before, twin) = (live.0, old.0);
+            // SAFETY: all three have 192 bytes.
+            unsafe {
+                if round % 2 == 0 {
+                    send(new.0.as_ptr(), old.0.as_mut_ptr(), live.0.as_mut_ptr(), 192);
+                } else {
+                    merge(live.0.as_mut_ptr(), old.0.as_mut_ptr(), &new.0);
+                }
+            }
+            assert_eq!(old.0, new.0);
+            let races =
+                |at: usize| new.0[at] != twin[at] && before[at] != twin[at] && before[at] != new.0[at];
+            for half in (0..192).step_by(HALF).map(|at| at..at + HALF) {
+                let raced = half.clone().any(races);
+                for at in half {
+                    let is_new = raced || new.0[at] != twin[at];
+                    assert_eq!(live.0[at], if is_new { new.0[at] } else { before[at] }, "byte {at}");
+                }
             }
         }
     }
@@ -553,7 +679,7 @@ mod tests {
     fn only_changed_bytes_are_sent() {
         let (mut own, mut twin, mut there) = (Aligned([1; 192]), Aligned([1; 192]), Aligned([5; 192]));
         for at in (0..8).chain([70, 127, 130]) {
-            own.0[at] = 9;
+            (own.0[at], there.0[at]) = (9, 1);
         }
         // SAFETY: all three have 192 bytes.
         unsafe { send(own.0.as_ptr(), twin.0.as_mut_ptr(), there.0.as_mut_ptr(), 192) }
