@@ -54,3 +54,20 @@ define void @count(ptr %p) {
   %old = atomicrmw add ptr %p, i64 1 monotonic, align 8
   ret void
 }
+
+; A subtraction is an addition of the negative number, in the call.
+define void @subtract(ptr %p, i32 %n, ptr %q, double %x) {
+; CHECK-LABEL: define void @subtract
+; CHECK: [[N:%.*]] = sub i32 0, %n
+; CHECK: store i32 [[N]], ptr [[NP:%.*]], align 16
+; CHECK: call void @__dsm_atomic_rmw(ptr %p, ptr [[NP]], ptr null, i32 4, i32 1, i32 0)
+; CHECK: [[X:%.*]] = fneg double %x
+; CHECK: store double [[X]], ptr [[XP:%.*]], align 16
+; CHECK: call void @__dsm_atomic_rmw(ptr %q, ptr [[XP]], ptr null, i32 8, i32 11, i32 0)
+; CHECK: ret void
+; CHECK: atomicrmw sub ptr %p, i32 %n
+; CHECK: atomicrmw fsub ptr %q, double %x
+  %a = atomicrmw sub ptr %p, i32 %n monotonic, align 4
+  %b = atomicrmw fsub ptr %q, double %x monotonic, align 8
+  ret void
+}

@@ -98,6 +98,12 @@ impl Builder {
         xor: LLVMBuildXor;
     }
 
+    /// `fneg`
+    pub fn fneg(&self, x: Value) -> Value {
+        // SAFETY: live handle of a floating-point number.
+        Value(unsafe { core::LLVMBuildFNeg(self.raw, x.0, NONE) })
+    }
+
     /// Integer comparison.
     pub fn icmp(&self, predicate: IntPredicate, x: Value, y: Value) -> Value {
         // SAFETY: live handles of one type.

@@ -122,8 +122,10 @@ fn call(emitter: &Emitter<'_>, at: Value, instruction: Value, ty: Type, size: u6
             let is_wanted = !instruction.users().is_empty();
             let old = if is_wanted { slot("dsm.old") } else { builder.context.ptr().zero() };
             begin();
-            builder.store(instruction.operand(1), value, 16);
-            let op = number(rmw_code(instruction.rmw_kind()) as u32);
+            let (op, operand) =
+                as_addition(builder, rmw_code(instruction.rmw_kind()), instruction.operand(1));
+            builder.store(operand, value, 16);
+            let op = number(op as u32);
             let order = number(order_code(instruction.ordering()));
             let args = [instruction.operand(0), value, old, size, op, order];
             emitter.call_here("__dsm_atomic_rmw", &args);
@@ -143,6 +145,16 @@ fn call(emitter: &Emitter<'_>, at: Value, instruction: Value, ty: Type, size: u6
             let pair = builder.insert_value(builder.poison(instruction.ty()), old, 0);
             Some(builder.insert_value(pair, swapped, 1))
         }
+    }
+}
+
+/// An operation and its operand as the runtime gets them: it has fast ways for additions, and a subtraction is the addition of the negative number, by the rules of two's
+/// complement and of IEEE 754.
+fn as_addition(builder: &Builder, op: RmwOp, operand: Value) -> (RmwOp, Value) {
+    match op {
+        RmwOp::Sub => (RmwOp::Add, builder.sub(operand.ty().zero(), operand)),
+        RmwOp::FSub => (RmwOp::FAdd, builder.fneg(operand)),
+        _ => (op, operand),
     }
 }
 
