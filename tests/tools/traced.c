@@ -75,8 +75,10 @@ int main(void) {
     /* A region inside a region, and one that its clause makes serial. */
 #pragma omp parallel
     {
-#pragma omp parallel reduction(+ : depth)
-        depth++;
+        int own = 0;
+#pragma omp parallel reduction(+ : own)
+        own++;
+        if (own != 1) __builtin_trap();
     }
 #pragma omp parallel if (depth < 0)
     depth++;
