@@ -52,6 +52,7 @@ fn run(module: Module, manager: Manager) -> bool {
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
+    rewrite::assembly::atomics(module);
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),

@@ -35,6 +35,7 @@ programs! {
     affinity
     aligned_globals
     arguments
+    atomic_assembly
     atomic_float
     atomic_int
     atomic_kmpc

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod annotated;
+pub mod assembly;
 pub mod callee;
 pub mod chunks;
 pub mod copyprivate;

@@ -5,7 +5,7 @@ use std::os::raw::c_uint;
 use inkwell::llvm_sys::core;
 use inkwell::llvm_sys::prelude::{LLVMBuilderRef, LLVMValueRef};
 
-use super::{Block, Context, IntPredicate, Module, Ordering, Type, Value};
+use super::{Block, Context, IntPredicate, Module, Ordering, RmwKind, Type, Value};
 
 const NONE: *const std::os::raw::c_char = c"".as_ptr();
 
@@ -173,6 +173,22 @@ impl Builder {
         // SAFETY: live handle of a load.
         unsafe { core::LLVMSetVolatile(load.0, 1) };
         load
+    }
+
+    /// `atomicrmw` that is sequentially consistent.
+    pub fn atomic_rmw(&self, kind: RmwKind, pointer: Value, operand: Value) -> Value {
+        let ordering = Ordering::LLVMAtomicOrderingSequentiallyConsistent;
+        // SAFETY: live handles.
+        Value(unsafe { core::LLVMBuildAtomicRMW(self.raw, kind, pointer.0, operand.0, ordering, 0) })
+    }
+
+    /// `cmpxchg` that is sequentially consistent.
+    pub fn atomic_cas(&self, pointer: Value, expected: Value, new: Value) -> Value {
+        let order = Ordering::LLVMAtomicOrderingSequentiallyConsistent;
+        // SAFETY: live handles, the last two of one type.
+        let cas =
+            unsafe { core::LLVMBuildAtomicCmpXchg(self.raw, pointer.0, expected.0, new.0, order, order, 0) };
+        Value(cas)
     }
 
     /// `fence`

@@ -1,6 +1,7 @@
 //! Applies plans. Decides nothing.
 
 pub mod addresses;
+pub mod assembly;
 pub mod atomic;
 pub mod barriers;
 pub mod calls;

@@ -32,6 +32,25 @@ impl Value {
         self.is_inline_asm() && len == 0
     }
 
+    /// Text and constraints of inline assembly, as a callee, in the syntax of AT&T; `None` of any other.
+    pub fn asm_text(self) -> Option<(String, String)> {
+        use inkwell::llvm_sys::LLVMInlineAsmDialect::LLVMInlineAsmDialectATT;
+        let (mut len, mut constraints_len) = (0, 0);
+        // SAFETY: callers ask this of inline assembly only.
+        if unsafe { core::LLVMGetInlineAsmDialect(self.0) } as u32 != LLVMInlineAsmDialectATT as u32 {
+            return None;
+        }
+        // SAFETY: callers ask this of inline assembly only; both are as long as is said.
+        unsafe {
+            let text = core::LLVMGetInlineAsmAsmString(self.0, &mut len);
+            let constraints = core::LLVMGetInlineAsmConstraintString(self.0, &mut constraints_len);
+            let copy = |start: *const std::os::raw::c_char, len: usize| {
+                String::from_utf8_lossy(std::slice::from_raw_parts(start.cast(), len)).into_owned()
+            };
+            Some((copy(text, len), copy(constraints, constraints_len)))
+        }
+    }
+
     /// Number of arguments of a call.
     pub fn arg_count(self) -> u32 {
         // SAFETY: callers ask this of calls only.
