@@ -231,6 +231,7 @@ programs! {
     task_polling
     task_regions
     task_untied
+    tasks_of_the_last
     task_waiters
     target_gathers
     tasks

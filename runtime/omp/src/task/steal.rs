@@ -20,6 +20,7 @@ use super::export::{self, Origin};
 use super::node::{Group, Import, Node, Task, flags};
 use super::node_ref::NodeRef;
 use super::pool::{self, Queue, Waiter};
+use super::service;
 use crate::frame::{self, Frame};
 use crate::sync::TASK_MESSAGE_WORDS;
 use crate::{config, memory, sync};
@@ -153,8 +154,14 @@ pub fn run_batch(waiter: &Waiter, batch: Batch) {
     batch.iter().for_each(|node| ompt::task::adopted(frame, node));
     let mut tasks = batch.into_iter();
     let first = tasks.next().expect("a batch has tasks");
+    let has_rest = tasks.len() > 0;
     // Newest first, so that the oldest of the rest is run next by this thread.
     tasks.rev().for_each(|node| frame.team().pool.push(frame.into(), node));
+    if has_rest {
+        // The barrier at which the thread waited may be over: then it goes on in the program's code, where it may wait for who waits for these tasks.
+        service::start(frame.team());
+        serve(frame.into(), 1);
+    }
     pool::execute(frame, first, waiter.limit);
 }
 
