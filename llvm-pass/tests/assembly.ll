@@ -27,8 +27,8 @@ define { i8, i32 } @compare_and_swap(ptr %p, i32 %old, i32 %new) {
 ; CHECK: call i32 @__dsm_atomic_cas(ptr %p, ptr %{{.*}}, ptr %{{.*}}, i32 4, i32 5, i32 5)
 ; CHECK: zext i1 %{{.*}} to i8
 ; CHECK: cmpxchg ptr %p, i32 %old, i32 %new seq_cst seq_cst, align 4
-  %both = call { i8, i32 } asm sideeffect "lock; cmpxchgl $3,$1 ; sete $0", "=q,=*m,={ax},r,*m,2,~{memory},~{cc},~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %p, i32 %new, ptr elementtype(i32) %p, i32 %old)
-  ret { i8, i32 } %both
+  %results = call { i8, i32 } asm sideeffect "lock; cmpxchgl $3,$1 ; sete $0", "=q,=*m,={ax},r,*m,2,~{memory},~{cc},~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %p, i32 %new, ptr elementtype(i32) %p, i32 %old)
+  ret { i8, i32 } %results
 }
 
 ; Spin locks.
@@ -48,12 +48,17 @@ define void @count(ptr %p) {
   ret void
 }
 
-; Two variables, and a byte of a register of which the rest stays.
-define i32 @others(ptr %p, ptr %q, i32 %x) {
+; Two variables, a byte of a register of which the rest stays, as does half of one where a compare-and-swap swaps, and a fence on a local variable.
+define i32 @others(ptr %p, ptr %q, i32 %x, i64 %y) {
 ; CHECK-LABEL: define i32 @others
 ; CHECK: asm sideeffect "lock; incl $0"
+; CHECK: asm sideeffect "lock; cmpxchgl $1,$2"
+; CHECK: asm sideeffect "lock; addl $$0,$0"
 ; CHECK: asm sideeffect "lock; xaddb $0, $1"
+  %local = alloca i32, align 4
   call void asm sideeffect "lock; incl $0", "=*m,*m,~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %p, ptr elementtype(i32) %q)
+  %swapped = call i64 asm sideeffect "lock; cmpxchgl $1,$2", "={ax},r,*m,0,~{memory},~{dirflag},~{fpsr},~{flags}"(i32 %x, ptr elementtype(i32) %p, i64 %y)
+  call void asm sideeffect "lock; addl $$0,$0", "=*m,*m,~{memory},~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %local, ptr elementtype(i32) %local)
   %old = call i32 asm sideeffect "lock; xaddb $0, $1", "=r,=*m,0,*m,~{memory},~{dirflag},~{fpsr},~{flags}"(ptr elementtype(i32) %p, i32 %x, ptr elementtype(i32) %p)
   ret i32 %old
 }

@@ -6,7 +6,8 @@ use dsm_pass::analysis::assembly::{Input, Operation, Output, parse};
 fn common_operations_are_understood() {
     let place = |place, same: &[u32]| (place, same.to_vec());
     let cases = [
-        ("lock; xadd %eax, $2;", "={ax},{ax},*m,~{memory}", 2, Operation::Add, None, place(1, &[])),
+        ("lock; xadd %eax, $2;", "={ax},{ax},*m,~{memory}", 2, Operation::Add, Some(32), place(1, &[])),
+        ("lock; xadd %al, $2;", "={ax},{ax},*m", 2, Operation::Add, Some(8), place(1, &[])),
         ("lock; xaddl $0, $1", "=r,=*m,0,*m,~{flags}", 3, Operation::Add, Some(32), place(0, &[2])),
         ("xchgq $0,$1", "=r,*m,0", 2, Operation::Exchange, Some(64), place(0, &[])),
         ("lock xchg $1, $0", "=r,=*m,0,*m", 3, Operation::Exchange, None, place(0, &[2])),
@@ -25,11 +26,11 @@ fn common_operations_are_understood() {
 #[test]
 fn a_compare_and_swap_may_be_followed_by_a_test() {
     let atomic = parse("lock; cmpxchgl $3,$1 ; sete $0", "=q,=*m,={ax},r,*m,2,~{cc}", 4).unwrap();
-    assert_eq!(atomic.outputs, [Output::Swapped, Output::Old]);
+    assert_eq!(atomic.outputs, [Output::Swapped(8), Output::Old]);
     assert_eq!((atomic.operand, atomic.expected), (Input::Argument(1), Some(Input::Argument(3))));
     let text = "lock\n\tcmpxchgl $2,$1 ;\n\t sete\t%al ; movzbl %al,$0 ; 1:";
     let atomic = parse(text, "={ax},=*m,r,{ax},*m,~{memory}", 4).unwrap();
-    assert_eq!(atomic.outputs, [Output::Swapped]);
+    assert_eq!(atomic.outputs, [Output::Swapped(64)]);
 }
 
 #[test]
@@ -38,6 +39,9 @@ fn what_is_not_said_in_full_is_left() {
         ("addl $1,$0", "=*m,r,*m", 3),
         ("lock; decl $0; sete $1", "=*m,=*qm,*m", 3),
         ("lock; decl $0", "=*m,={@ccz},*m", 2),
+        ("lock; xaddl %rax, $2", "={ax},{ax},*m", 2),
+        ("lock; orb $$010,$0", "=*m,*m", 2),
+        ("lock; cmpxchgl $3,$1 ; sete %al ; movzbl %al,$0", "=r,=*m,={ax},r,*m,2", 4),
         ("lock; cmpxchg16b $0", "=*m,={ax},={dx},{bx},{cx},0,1,2", 6),
         ("mfence", "~{memory}", 0),
         ("lock; xaddl $0, ${1:k}", "=r,=*m,0,*m", 3),

@@ -1,4 +1,4 @@
-//! Inline assembly that is one atomic operation of x86, as programs have it from before there were builtins: `lock` with `xadd`, `cmpxchg`, an operation without result, or `xchg`; behind `cmpxchg` a `sete`.
+//! Inline assembly that is one atomic operation of x86, as programs contain it that are older than the builtins of compilers: `lock` with `xadd`, `cmpxchg`, an operation without a result, or `xchg`; behind `cmpxchg` a `sete`.
 //!
 //! What the text and the constraints do not say in full is not such an operation: it stays inline assembly.
 
@@ -31,8 +31,8 @@ pub enum Input {
 pub enum Output {
     /// What the memory held before.
     Old,
-    /// Whether a compare-and-swap has stored, as 1 or 0.
-    Swapped,
+    /// Whether a compare-and-swap has stored, as 1 or 0, in a register of which so many bits are set by that.
+    Swapped(u32),
 }
 
 /// An operation of `bits` bits, or of as many as its operand has, on the memory that the argument `place` points to.
@@ -40,7 +40,7 @@ pub enum Output {
 pub struct Atomic {
     /// What is done.
     pub operation: Operation,
-    /// Width of the variable, if the instruction has a suffix.
+    /// Width of the variable, if a suffix or the name of a register says it.
     pub bits: Option<u32>,
     /// Argument that points to the variable.
     pub place: u32,
@@ -69,7 +69,7 @@ struct Operand {
 pub fn parse(text: &str, constraints: &str, arguments: u32) -> Option<Atomic> {
     let operands = operands(constraints)?;
     let statements = statements(text);
-    let (first, behind) = statements.split_first()?;
+    let (first, later) = statements.split_first()?;
     let (mnemonic, rest) = first.split_once(char::is_whitespace)?;
     let (is_locked, mnemonic, rest) = match mnemonic {
         "lock" => {
@@ -79,10 +79,16 @@ pub fn parse(text: &str, constraints: &str, arguments: u32) -> Option<Atomic> {
         _ => (false, mnemonic, rest),
     };
     let places: Vec<&str> = rest.split(',').map(str::trim).collect();
-    let (name, bits) = name_and_bits(mnemonic)?;
+    let (name, suffix) = name_and_bits(mnemonic)?;
     if !is_locked && name != "xchg" {
         return None;
     }
+    let registers = places.iter().filter_map(|place| register(place)).map(|(_, bits)| bits);
+    let widths: HashSet<u32> = registers.chain(suffix).collect();
+    if widths.len() > 1 {
+        return None;
+    }
+    let bits = widths.into_iter().next();
     let reader = Reader { operands: &operands };
     let (operation, memory, register) = match (name, &places[..]) {
         ("inc", [memory]) => (Operation::Add, *memory, None),
@@ -108,10 +114,10 @@ pub fn parse(text: &str, constraints: &str, arguments: u32) -> Option<Atomic> {
         if let Some(output) = reader.output("%eax") {
             outputs[operands[output].result?] = Some(Output::Old);
         }
-        if let Some(output) = reader.tested(behind)? {
-            outputs[operands[output].result?] = Some(Output::Swapped);
+        if let Some((output, bits)) = reader.tested(later)? {
+            outputs[operands[output].result?] = Some(Output::Swapped(bits));
         }
-    } else if !behind.is_empty() {
+    } else if !later.is_empty() {
         return None;
     }
     let outputs = outputs.into_iter().collect::<Option<Vec<Output>>>()?;
@@ -149,7 +155,7 @@ impl Reader<'_> {
             Some(number) if self.operands[number].is_output => return Some(number),
             Some(number) if self.operands[number].tied.is_some() => return self.operands[number].tied,
             Some(number) => self.operands[number].register.as_deref()?,
-            None => register(text)?,
+            None => register(text)?.0,
         };
         self.operands.iter().position(|o| o.is_output && o.register.as_deref() == Some(register))
     }
@@ -157,22 +163,25 @@ impl Reader<'_> {
     /// What is in the register of an output before.
     fn input_of(&self, output: usize) -> Option<Input> {
         let register = self.operands[output].register.as_deref();
-        let is_it = |o: &&Operand| {
+        let is_tied = |o: &&Operand| {
             !o.is_output
                 && (o.tied == Some(output) || register.is_some() && o.register.as_deref() == register)
         };
-        self.operands.iter().find(is_it)?.argument.map(Input::Argument)
+        self.operands.iter().find(is_tied)?.argument.map(Input::Argument)
     }
 
     /// An operand that is only read.
     fn input(&self, text: &str) -> Option<Input> {
         if let Some(constant) = text.strip_prefix("$$") {
-            return constant.parse().ok().map(Input::Constant);
+            // Assemblers read what begins with 0 as an octal number.
+            let digits = constant.trim_start_matches('-');
+            let is_octal = digits.len() > 1 && digits.starts_with('0');
+            return constant.parse().ok().filter(|_| !is_octal).map(Input::Constant);
         }
         let operand = match self.number(text) {
             Some(number) => &self.operands[number],
             None => {
-                let register = register(text)?;
+                let (register, _) = register(text)?;
                 self.operands.iter().find(|o| !o.is_output && o.register.as_deref() == Some(register))?
             }
         };
@@ -187,16 +196,19 @@ impl Reader<'_> {
         }
     }
 
-    /// The output that statements behind a compare-and-swap set to whether it has swapped; `None`: these are others.
-    fn tested(&self, statements: &[String]) -> Option<Option<usize>> {
+    /// The output that statements behind a compare-and-swap set to whether it has swapped, and how many of its bits; `None`: these are others.
+    fn tested(&self, statements: &[String]) -> Option<Option<(usize, u32)>> {
         let parts: Vec<(&str, &str)> =
             statements.iter().map(|s| s.split_once(char::is_whitespace)).collect::<Option<_>>()?;
         match parts[..] {
             [] => Some(None),
-            [("sete" | "setz", to)] => Some(Some(self.output(to.trim())?)),
-            [("sete" | "setz", to), ("movzbl" | "movzx", widened)] => {
+            [("sete" | "setz", to)] => Some(Some((self.output(to.trim())?, 8))),
+            [("sete" | "setz", to), ("movzbl", widened)] => {
                 let (from, wide) = widened.split_once(',')?;
-                (from.trim() == to.trim()).then(|| self.output(wide.trim())).flatten().map(Some)
+                let at = self.output(wide.trim())?;
+                let is_apart = self.output(to.trim()).is_some_and(|narrow| narrow != at);
+                // The upper half of the register is cleared as well.
+                (from.trim() == to.trim() && !is_apart).then_some(Some((at, 64)))
             }
             _ => None,
         }
@@ -232,23 +244,28 @@ fn name_and_bits(mnemonic: &str) -> Option<(&str, Option<u32>)> {
     })
 }
 
-/// The register, by the name that constraints have for it.
-fn register(text: &str) -> Option<&'static str> {
-    Some(match text {
-        "%al" | "%ax" | "%eax" | "%rax" => "ax",
-        "%bl" | "%bx" | "%ebx" | "%rbx" => "bx",
-        "%cl" | "%cx" | "%ecx" | "%rcx" => "cx",
-        "%dl" | "%dx" | "%edx" | "%rdx" => "dx",
-        _ => return None,
+/// The register, by the name that constraints have for it, and how many bits of it are named.
+fn register(text: &str) -> Option<(&'static str, u32)> {
+    let name = text.strip_prefix('%')?;
+    ["ax", "bx", "cx", "dx"].into_iter().find_map(|register| {
+        let bits = match name {
+            _ if name == register => 16,
+            _ if name.strip_suffix('l') == register.strip_suffix('x') => 8,
+            _ if name.strip_prefix('e') == Some(register) => 32,
+            _ if name.strip_prefix('r') == Some(register) => 64,
+            _ => return None,
+        };
+        Some((register, bits))
     })
 }
 
-/// The statements of a text, a `lock` with the one behind it, without labels.
+/// The statements of a text, a `lock` with the one behind it, without local labels.
 fn statements(text: &str) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
+    let is_label = |part: &str| part.strip_suffix(':').is_some_and(|label| label.parse::<u32>().is_ok());
     for part in text.split([';', '\n']).map(str::trim) {
         match statements.last_mut() {
-            _ if part.is_empty() || part.ends_with(':') => {}
+            _ if part.is_empty() || is_label(part) => {}
             Some(last) if last == "lock" => *last = format!("lock {part}"),
             _ => statements.push(part.to_owned()),
         }
@@ -265,7 +282,8 @@ fn operands(constraints: &str) -> Option<Vec<Operand>> {
         let rest = constraint.trim_start_matches(['=', '&']);
         let in_memory = rest.starts_with('*');
         let kind = rest.trim_start_matches('*');
-        if kind.starts_with(['@', '!', '%']) || kind.starts_with("{@") {
+        let may_be_memory = kind.contains(['m', 'o', 'V']) && !kind.starts_with('{');
+        if kind.starts_with(['@', '!', '%']) || kind.starts_with("{@") || in_memory && !may_be_memory {
             return None;
         }
         let mut operand = Operand { is_output, in_memory, ..Operand::default() };

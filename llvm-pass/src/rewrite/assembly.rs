@@ -1,7 +1,8 @@
-//! Inline assembly that is one atomic operation becomes LLVM's instruction for it, before there are facts: as such it is executed on shared memory.
+//! Inline assembly that is one atomic operation becomes LLVM's instruction for it, before there are facts: as such it is executed on shared memory. On a local variable it stays assembly, as in fences that are older
+//! than `mfence`.
 
 use crate::analysis::assembly::{self, Atomic, Input, Operation, Output};
-use crate::llvm::{Builder, Module, Opcode, RmwKind, Type, TypeKind, Value};
+use crate::llvm::{Builder, Module, Opcode, Ordering, RmwKind, Type, TypeKind, Value};
 
 /// Rewrites the calls of a module's functions.
 pub fn atomics(module: Module) {
@@ -22,7 +23,7 @@ fn rewrite(module: Module, builder: &Builder, call: Value) {
     builder.before(call).locate_as(call);
     let input = |input: Input| match input {
         Input::Argument(argument) => builder.int_cast(call.operand(argument), ty, false),
-        Input::Constant(constant) => ty.constant(constant as u64),
+        Input::Constant(constant) => ty.constant(constant as u64 & u64::MAX >> (64 - ty.int_width())),
     };
     let (place, operand) = (call.operand(atomic.place), input(atomic.operand));
     let rmw = |kind| (builder.atomic_rmw(kind, place, operand), None);
@@ -45,15 +46,15 @@ fn rewrite(module: Module, builder: &Builder, call: Value) {
         .zip(&results)
         .map(|(output, ty)| match output {
             Output::Old => builder.int_cast(old, *ty, false),
-            Output::Swapped => builder.int_cast(swapped.expect("of a compare-and-swap"), *ty, false),
+            Output::Swapped(_) => builder.int_cast(swapped.expect("of a compare-and-swap"), *ty, false),
         })
         .collect();
     match (call.ty().kind(), &values[..]) {
         (TypeKind::LLVMStructTypeKind, _) => {
-            let whole = (0..).zip(&values).fold(builder.poison(call.ty()), |whole, (index, value)| {
-                builder.insert_value(whole, *value, index)
+            let result = (0..).zip(&values).fold(builder.poison(call.ty()), |result, (index, value)| {
+                builder.insert_value(result, *value, index)
             });
-            call.replace_uses(whole);
+            call.replace_uses(result);
         }
         (_, [value]) => call.replace_uses(*value),
         _ => {}
@@ -64,6 +65,9 @@ fn rewrite(module: Module, builder: &Builder, call: Value) {
 /// The type of the variable in memory, and those of the results; `None` if the registers have parts that the instruction would leave as they were, or operands are no integers.
 fn types(module: Module, builder: &Builder, atomic: &Atomic, call: Value) -> Option<(Type, Vec<Type>)> {
     let place = call.operand(atomic.place);
+    if !place.ty().is_plain_pointer() || is_local(place.constant_offset(module).0) {
+        return None;
+    }
     if !atomic.same_place.iter().all(|other| are_equal(module, call.operand(*other), place, call)) {
         return None;
     }
@@ -81,15 +85,33 @@ fn types(module: Module, builder: &Builder, atomic: &Atomic, call: Value) -> Opt
         TypeKind::LLVMStructTypeKind => call.ty().fields(),
         _ => vec![call.ty()],
     };
-    // An instruction of 32 bits clears the upper half of its register; shorter ones leave the rest alone.
+    // An instruction of 32 bits clears the upper half of its register; shorter ones leave the rest alone, as does a compare-and-swap that swaps.
     let fits = |width: u32| width == bits || (bits, width) == (32, 64);
-    let old = atomic.outputs.iter().zip(&results).filter(|(output, _)| **output == Output::Old);
+    let is_set = |output: &Output, width: u32| match output {
+        Output::Old if atomic.operation == Operation::CompareExchange => width == bits,
+        Output::Old => fits(width),
+        Output::Swapped(set) => width <= *set,
+    };
     let all_fit = arguments.iter().all(|width| fits(*width))
-        && old.into_iter().all(|(_, ty)| width_of(*ty).is_some_and(fits))
-        && results.iter().all(|ty| width_of(*ty).is_some())
         && results.len() == atomic.outputs.len()
+        && atomic
+            .outputs
+            .iter()
+            .zip(&results)
+            .all(|(output, ty)| width_of(*ty).is_some_and(|w| is_set(output, w)))
         && matches!(bits, 8 | 16 | 32 | 64);
     all_fit.then(|| (builder.context.int(bits), results))
+}
+
+/// True of a local variable whose address only this function has.
+fn is_local(base: Value) -> bool {
+    let accesses = |user: &Value| match user.opcode() {
+        Opcode::LLVMLoad => true,
+        Opcode::LLVMStore => user.operand(0) != base,
+        Opcode::LLVMCall => user.callee().is_inline_asm(),
+        _ => false,
+    };
+    base.is_instruction() && base.opcode() == Opcode::LLVMAlloca && base.users().iter().all(accesses)
 }
 
 /// Whether two pointers are the same at a call. Without optimisation they are two loads of one variable.
@@ -99,6 +121,7 @@ fn are_equal(module: Module, a: Value, b: Value, call: Value) -> bool {
         x.is_instruction()
             && x.opcode() == Opcode::LLVMLoad
             && !x.is_volatile()
+            && x.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
             && x.block() == call.block()
             && holds_until(x, call)
     };

@@ -4,9 +4,9 @@
 //! word by word. A word that differs as a whole is written to live memory by one store. Where a word differs in part, what is written goes byte by byte, as others may
 //! be storing to the bytes beside it right now; on processors with AVX-512 the parts of a group go by one masked store (`masked`), which leaves other bytes alone as well.
 //!
-//! Two processes may have stored different values to one variable since they had the same of it, as programs do in which any of the values is right: those that shorten the paths of a
+//! Two processes may have stored different values to one variable since both had the same value of it, as programs do in which any of the values is right: those that shorten the paths of a
 //! union-find structure, for example. Byte by byte, the bytes that one of them happens not to change would make a third value. So where a byte has a different value on either side, and neither is
-//! the twin's, all of its aligned half of a word is written. Without a race no byte does.
+//! the twin's, all of its aligned half of a word is written. Without a race there is no such byte.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -24,7 +24,7 @@ pub unsafe fn equal(a: *const u8, b: *const u8, len: usize) -> bool {
     (0..len).step_by(GROUP).all(|at| unsafe { group::equal(a.add(at), b.add(at)) })
 }
 
-/// Writes the bytes in which `incoming` differs from `twin` to `own`, and no others, and makes `incoming` the twin.
+/// Writes the bytes in which `incoming` differs from `twin` to `own`, and no others but halves of words that race, and makes `incoming` the twin.
 ///
 /// # Safety
 /// `own` and `twin` are readable and writable for as many bytes as `incoming` has, a multiple of [`GROUP`], and aligned to 16 bytes. Other
@@ -67,7 +67,7 @@ unsafe fn merge_group(own: *mut u8, twin: *mut u8, new: &[u8]) {
     }
 }
 
-/// Writes the bytes in which `own` differs from `twin` to `there`, and no others, and makes them the twin's.
+/// Writes the bytes in which `own` differs from `twin` to `there`, and no others but halves of words that race, and makes them the twin's.
 ///
 /// # Safety
 /// `own` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`], all aligned to 16 bytes. Other threads may write
@@ -260,7 +260,7 @@ unsafe fn merge_word(own: *mut u8, new: u64, change: u64) {
 ///
 /// A masked store writes the bytes that its mask names, and is none to the others, as far as any other processor can see. Processors do not promise
 /// that words are stored at once by it, or read at once by a load of a group. So live memory is loaded by vectors of 16 bytes, which processors
-/// with AVX load at once where they are aligned, and words that have changed as a whole are stored one by one.
+/// with AVX load at once where they are aligned, but where it only looks whether a group differs, and words that have changed as a whole are stored one by one.
 #[cfg(target_arch = "x86_64")]
 mod masked {
     use std::arch::asm;
@@ -269,7 +269,7 @@ mod masked {
     use super::{GROUP, WORD};
 
     /// Groups of which those that differ are found before the first is written.
-    const AHEAD: usize = 16;
+    const BATCH: usize = 16;
 
     /// Whether the processor has masked stores of bytes.
     #[inline]
@@ -277,15 +277,15 @@ mod masked {
         std::arch::is_x86_feature_detected!("avx512bw")
     }
 
-    /// Writes the bytes in which `new` differs from `twin` to `there`, and no others, and makes them the twin's.
+    /// Writes the bytes in which `new` differs from `twin` to `there`, and no others but halves of words that race, and makes them the twin's.
     ///
     /// # Safety
     /// [`is_there`]. `new` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`]; `twin` and `there` are aligned to
     /// 16 bytes. Other threads may write to `new` if that is aligned to 16 bytes, and to other bytes of `there`; nobody to `twin`.
     pub(super) unsafe fn spread(new: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
-        for start in (0..len).step_by(AHEAD * GROUP) {
+        for start in (0..len).step_by(BATCH * GROUP) {
             let mut differing = 0_u32;
-            for (i, at) in (start..len.min(start + AHEAD * GROUP)).step_by(GROUP).enumerate() {
+            for (i, at) in (start..len.min(start + BATCH * GROUP)).step_by(GROUP).enumerate() {
                 // SAFETY: the group is inside all of them.
                 differing |= u32::from(unsafe { differs(new.add(at), twin.add(at), there.add(at)) }) << i;
             }

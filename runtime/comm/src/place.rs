@@ -406,7 +406,7 @@ impl Bytes {
         place.call(|t| unsafe { t.write(place.rank, place.offset, from, bytes) })
     }
 
-    /// Writes the bytes in which `own` differs from `twin` to here, and no others, and makes them the twin's.
+    /// Writes the bytes in which `own` differs from `twin` to here, and makes them the twin's ([`diff::send`]).
     ///
     /// # Safety
     /// The segment has so many bytes here, as have `own` and `twin`, all aligned to 16 bytes; nobody else uses `twin`. `bytes` is a multiple of

@@ -111,7 +111,7 @@ pub trait Transport: Sync + Send {
     /// # Safety
     /// `from` is readable for `bytes` bytes.
     unsafe fn write(&self, rank: u32, offset: usize, from: *const u8, bytes: usize) -> Result<(), Lost>;
-    /// Writes the bytes in which `own` differs from `twin`, and no others, and makes them the twin's, as [`crate::diff::send`] does.
+    /// Writes the bytes in which `own` differs from `twin`, and makes them the twin's, as [`crate::diff::send`] does, which may write halves of words that race; by messages no others.
     ///
     /// # Safety
     /// `own` is readable and `twin` readable and writable for `bytes` bytes, a multiple of [`crate::diff::GROUP`], both aligned to 16 bytes. Other
