@@ -85,7 +85,7 @@ fn types(module: Module, builder: &Builder, atomic: &Atomic, call: Value) -> Opt
         TypeKind::LLVMStructTypeKind => call.ty().fields(),
         _ => vec![call.ty()],
     };
-    // An instruction of 32 bits clears the upper half of its register; shorter ones leave the rest alone, as does a compare-and-swap that swaps.
+    // An instruction of 32 bits clears the upper half of its register; shorter ones leave the rest as it is, as does a compare-and-swap that swaps.
     let fits = |width: u32| width == bits || (bits, width) == (32, 64);
     let is_set = |output: &Output, width: u32| match output {
         Output::Old if atomic.operation == Operation::CompareExchange => width == bits,
