@@ -621,7 +621,7 @@ mod tests {
             let mut old = Aligned(std::array::from_fn(|_| random()));
             let new = Aligned(std::array::from_fn(|_| random()));
             let mut live = Aligned(std::array::from_fn(|_| random()));
-            let (before, twin) = (live.0, old.0);
+            let (live_at_first, twin) = (live.0, old.0);
             // SAFETY: all three have 192 bytes.
             unsafe {
                 if round % 2 == 0 {
@@ -631,13 +631,14 @@ mod tests {
                 }
             }
             assert_eq!(old.0, new.0);
-            let races =
-                |at: usize| new.0[at] != twin[at] && before[at] != twin[at] && before[at] != new.0[at];
+            let races = |at: usize| {
+                new.0[at] != twin[at] && live_at_first[at] != twin[at] && live_at_first[at] != new.0[at]
+            };
             for half in (0..192).step_by(HALF).map(|at| at..at + HALF) {
                 let raced = half.clone().any(races);
                 for at in half {
                     let is_new = raced || new.0[at] != twin[at];
-                    assert_eq!(live.0[at], if is_new { new.0[at] } else { before[at] }, "byte {at}");
+                    assert_eq!(live.0[at], if is_new { new.0[at] } else { live_at_first[at] }, "byte {at}");
                 }
             }
         }

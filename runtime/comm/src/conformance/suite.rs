@@ -673,11 +673,11 @@ pub(super) fn a_difference_leaves_other_bytes_alone<S: Subject>() {
             }
             let offset = 64 * random.below(500);
             // Where nothing races, the other side has changed other bytes.
-            let before = |at: usize| {
+            let initial_byte = |at: usize| {
                 let sent = at.checked_sub(offset).filter(|i| changed.get(*i) == Some(&true));
                 sent.map_or(at as u8 ^ 0x55, |i| twin[i / 64].0[i % 64])
             };
-            job[1].fill(before);
+            job[1].fill(initial_byte);
             let (from, to) = (own.as_ptr().cast(), twin.as_mut_ptr().cast());
             // SAFETY: both have as many bytes, aligned.
             unsafe { job[0].peers.send_diff(1, offset, from, to, 64 * groups) };

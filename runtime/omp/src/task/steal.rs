@@ -147,7 +147,7 @@ pub fn wish(limit: Option<&NodeRef>) -> Option<Wish> {
 /// Tasks of a batch that came.
 pub type Batch = Vec<NodeRef>;
 
-/// Runs the first of them.
+/// Runs the first of them. The others are queued, and given to who requests some.
 pub fn run_batch(waiter: &Waiter, batch: Batch) {
     let frame = waiter.frame;
     counters::RECEIVED.add(batch.len() as u64);
