@@ -16,6 +16,7 @@
 #define SPREAD_SECONDS 0.2
 #define ITERATIONS 128
 #define ARRAY 1024
+#define HELD 32
 
 static int delay_length = 1;
 static int team;
@@ -55,6 +56,10 @@ static void additions(int n) {
     volatile double local = 0;
     for (int i = 0; i < n; i++)
         local += 1;
+}
+
+static void nothing(int n) {
+    (void)n;
 }
 
 static void arrays(int n) {
@@ -374,6 +379,22 @@ static void taskloop(int n) {
     }
 }
 
+// No construct, but what many threads do side by side: each has some objects, and allocates one for each that it frees.
+static void allocation(int n) {
+#pragma omp parallel
+    {
+        char *held[HELD] = {0};
+        for (int i = 0; i < n; i++) {
+            char **object = &held[i % HELD];
+            free(*object);
+            *object = malloc(16 + i % 256);
+            *(volatile char *)*object = 1;
+        }
+        for (int i = 0; i < HELD; i++)
+            free(held[i]);
+    }
+}
+
 struct construct {
     const char *name;
     void (*reference)(int n), (*test)(int n);
@@ -415,6 +436,7 @@ static const struct construct constructs[] = {
     {"taskwait", delays, taskwait},
     {"taskgroup", delays, taskgroup},
     {"taskloop", loops, taskloop},
+    {"malloc", nothing, allocation},
 };
 #define COUNT (int)(sizeof constructs / sizeof constructs[0])
 

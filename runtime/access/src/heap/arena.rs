@@ -1,17 +1,20 @@
 //! One process's arena: small objects in slabs, large ones in page extents. All metadata lies outside.
 //!
-//! A slab is 64 KiB of one size class, with a bitmap of free objects. `owners` says for each page which slab or
-//! large object it starts or belongs to. Objects never share a page with an object of the other kind.
+//! A slab is 64 KiB of one size class, with a bitmap of free objects. Objects never share a page with an object of the other kind. Which objects the program has is known outside of the arena, too
+//! ([`Slabs`]): some are neither free here nor the program's (`cache`).
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::extents::Extents;
+use super::slabs::{self, Slabs};
 
 /// Unit of extents, bytes.
 pub const PAGE: usize = 4096;
 const SLAB_PAGES: usize = 16;
-const SLAB_BYTES: usize = PAGE * SLAB_PAGES;
+/// Bytes of a slab, which lies at a multiple of that.
+pub const SLAB_BYTES: usize = PAGE * SLAB_PAGES;
 /// Largest object that lives in a slab.
 pub const LARGEST_SMALL: usize = 8192;
 
@@ -33,7 +36,17 @@ pub fn class_bytes(class: usize) -> usize {
     (128 + 32 * (quarter + 1)) << doubling
 }
 
-const CLASSES: usize = 32;
+/// Number of size classes.
+pub const CLASSES: usize = 32;
+
+/// The class of an object of `size` bytes at a multiple of `align`, a power of two of at least 16; `None` if it is a large one.
+#[inline(always)]
+pub fn small_class(size: usize, align: usize) -> Option<usize> {
+    // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
+    let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
+    let class = (padded <= LARGEST_SMALL && align <= PAGE).then(|| class_of(padded))?;
+    class_bytes(class).is_multiple_of(align).then_some(class)
+}
 
 struct Slab {
     first_page: usize,
@@ -76,7 +89,9 @@ pub struct Arena {
     slabs: Vec<Slab>,
     unused_slabs: Vec<usize>,
     partial: [Vec<usize>; CLASSES],
-    slab_at: HashMap<usize, usize>,
+    places: Arc<Slabs>,
+    /// Places of slabs that are no more, by class.
+    unused_places: [Vec<&'static slabs::Slab>; CLASSES],
     /// By first page.
     large: HashMap<usize, Large>,
 }
@@ -89,20 +104,23 @@ impl Arena {
             slabs: Vec::new(),
             unused_slabs: Vec::new(),
             partial: [const { Vec::new() }; CLASSES],
-            slab_at: HashMap::new(),
+            places: Arc::new(Slabs::new(addresses.len())),
+            unused_places: [const { Vec::new() }; CLASSES],
             large: HashMap::new(),
         }
     }
 
+    /// The slabs, for who looks without the lock of the arena.
+    pub fn slabs(&self) -> Arc<Slabs> {
+        Arc::clone(&self.places)
+    }
+
     /// Allocates `size` bytes at an address that is a multiple of `align`, a power of two of at least 16. In front of a large object so many bytes belong to no other: whole pages.
     pub fn allocate(&mut self, size: usize, align: usize, pad: usize) -> Option<Object> {
-        // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
-        let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
-        if padded <= LARGEST_SMALL && align <= PAGE {
-            let class = class_of(padded);
-            if class_bytes(class).is_multiple_of(align) {
-                return self.small(class);
-            }
+        if let Some(class) = small_class(size, align) {
+            let object = self.take(class)?;
+            self.places.find(object.offset).expect("it lies in a slab").hand_out();
+            return Some(object);
         }
         let pages = size.max(1).checked_add(PAGE - 1)? / PAGE;
         let pad = pad / PAGE;
@@ -111,7 +129,8 @@ impl Arena {
         Some(Object { offset: taken.start * PAGE, fresh: taken.fresh })
     }
 
-    fn small(&mut self, class: usize) -> Option<Object> {
+    /// Takes an object of a class, which the program does not get now.
+    pub fn take(&mut self, class: usize) -> Option<Object> {
         let index = match self.partial[class].last() {
             Some(&index) => index,
             None => self.new_slab(class)?,
@@ -150,7 +169,10 @@ impl Arena {
                 self.slabs.len() - 1
             }
         };
-        self.slab_at.insert(taken.start / SLAB_PAGES, index);
+        let place =
+            self.unused_places[class].pop().unwrap_or_else(|| Box::leak(Box::new(slabs::Slab::new(class))));
+        place.set_index(index);
+        self.places.set(taken.start * PAGE, Some(place));
         self.partial[class].push(index);
         Some(index)
     }
@@ -160,12 +182,7 @@ impl Arena {
         if let Some(large) = self.large.get(&(offset / PAGE)).filter(|_| offset.is_multiple_of(PAGE)) {
             return Some(large.pages * PAGE);
         }
-        let slab = &self.slabs[*self.slab_at.get(&(offset / SLAB_BYTES))?];
-        let bytes = class_bytes(slab.class);
-        let inside = offset - slab.first_page * PAGE;
-        let object = inside / bytes;
-        let live = object < slab.capacity() && slab.free[object / 64] >> (object % 64) & 1 == 0;
-        (inside.is_multiple_of(bytes) && live).then_some(bytes)
+        self.places.find(offset).filter(|place| place.is_live()).map(|place| class_bytes(place.class))
     }
 
     /// Frees the object at `offset`; false if none starts there.
@@ -177,7 +194,15 @@ impl Arena {
             self.extents.give(offset / PAGE - pad, pad + pages);
             return true;
         }
-        let index = self.slab_at[&(offset / SLAB_BYTES)];
+        self.places.find(offset).expect("it lies in a slab").take_back();
+        self.give(offset);
+        true
+    }
+
+    /// Takes back an object of a slab that the program does not have.
+    pub fn give(&mut self, offset: usize) {
+        let place = self.places.slab_at(offset).expect("it lies in a slab");
+        let index = place.index();
         let slab = &mut self.slabs[index];
         let class = slab.class;
         let object = (offset - slab.first_page * PAGE) / class_bytes(class);
@@ -190,11 +215,11 @@ impl Arena {
         if slab.used == 0 && self.partial[class].len() > 1 {
             let first_page = slab.first_page;
             self.partial[class].retain(|&i| i != index);
-            self.slab_at.remove(&(first_page / SLAB_PAGES));
+            self.places.set(offset, None);
+            self.unused_places[class].push(place);
             self.unused_slabs.push(index);
             self.extents.give(first_page, SLAB_PAGES);
         }
-        true
     }
 }
 

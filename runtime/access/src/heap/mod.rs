@@ -3,14 +3,16 @@
 
 pub mod arena;
 pub mod brk;
+mod cache;
 pub mod entries;
 pub mod extents;
 pub mod foreign;
 pub mod large;
+pub mod slabs;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dsm_comm::Word;
 use parking_lot::Mutex;
@@ -19,8 +21,9 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::posted::pending;
 use crate::{config, memory, profile, race, sync};
-use arena::Arena;
+use arena::{Arena, class_bytes, small_class};
 use dsm_threads::handler::Deferred;
+use slabs::Slabs;
 
 /// A piece of this process's arena, with one block size.
 struct Part {
@@ -28,6 +31,7 @@ struct Part {
     bytes: usize,
     /// Bytes of its blocks.
     block: usize,
+    slabs: Arc<Slabs>,
     arena: Mutex<Arena>,
 }
 
@@ -40,7 +44,8 @@ fn parts() -> &'static [Part] {
             .map(|part| {
                 let range = geometry.arena_part(sync::rank(), part);
                 let block = geometry.block_bytes(geometry.block(range.start));
-                Part { base: range.start, bytes: range.len(), block, arena: Mutex::new(Arena::new(range)) }
+                let (base, bytes, arena) = (range.start, range.len(), Arena::new(range));
+                Part { base, bytes, block, slabs: arena.slabs(), arena: Mutex::new(arena) }
             })
             .collect()
     })
@@ -64,7 +69,15 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
         true => (size.saturating_add(part.block - 1) & !(part.block - 1), align.max(part.block)),
         false => (size, align),
     };
-    let Some(object) = part.arena.lock().allocate(bytes, align, pad) else {
+    let small = if pad == 0 && std::ptr::eq(part, &parts()[0]) { small_class(bytes, align) } else { None };
+    let object = match small {
+        Some(class) => {
+            let object = cache::allocate(part, class);
+            object.inspect(|object| part.slabs.find(object.offset).expect("it lies in a slab").hand_out())
+        }
+        None => part.arena.lock().allocate(bytes, align, pad),
+    };
+    let Some(object) = object else {
         report_exhaustion(size, part.bytes);
         // SAFETY: the thread's own errno.
         unsafe { *libc::__errno_location() = libc::ENOMEM };
@@ -170,6 +183,9 @@ pub fn space() -> usize {
 /// Usable bytes of an object of this process's arena.
 pub fn own_size(address: usize) -> Option<usize> {
     let part = part_of(address)?;
+    if let Some(place) = part.slabs.find(address - part.base) {
+        return place.is_live().then(|| class_bytes(place.class));
+    }
     let _deferred = Deferred::begin();
     part.arena.lock().size(address - part.base)
 }
@@ -180,6 +196,25 @@ static FREE_OTHER: OnceLock<fn(usize) -> bool> = OnceLock::new();
 /// Says who frees what is neither an arena's nor the C library's: false if an address is none of that. Before user code runs.
 pub fn register(free: fn(usize) -> bool) {
     let _ = FREE_OTHER.set(free);
+}
+
+/// Frees an object of this process's arena; false if none begins there.
+fn free_own(address: usize) -> bool {
+    let Some(part) = part_of(address) else { return false };
+    let offset = address - part.base;
+    match part.slabs.find(offset) {
+        Some(place) if std::ptr::eq(part, &parts()[0]) => {
+            let is_live = place.take_back();
+            if is_live {
+                cache::free(part, place.class, offset);
+            }
+            is_live
+        }
+        _ => {
+            large::forget(address);
+            part.arena.lock().free(offset)
+        }
+    }
 }
 
 /// Frees an object of any arena; other addresses belong to the C library.
@@ -193,9 +228,7 @@ pub fn free(address: usize) {
     let _deferred = Deferred::begin();
     match owner(address) {
         Some(rank) if rank == sync::rank() => {
-            large::forget(address);
-            let freed = part_of(address).is_some_and(|part| part.arena.lock().free(address - part.base));
-            if !freed {
+            if !free_own(address) {
                 crate::job::die(&format!("free of {address:#x}, where no object of the shared heap begins"));
             }
         }

@@ -15,7 +15,7 @@ pub const ABOUT: &str = "Overhead of one execution of an OpenMP construct by two
 const SOURCE: &str = "tests/bench/programs/constructs.c";
 
 /// In the order of the program.
-const CONSTRUCTS: [&str; 35] = [
+const CONSTRUCTS: [&str; 36] = [
     "parallel",
     "parallel-for",
     "parallel-nested",
@@ -51,6 +51,7 @@ const CONSTRUCTS: [&str; 35] = [
     "taskwait",
     "taskgroup",
     "taskloop",
+    "malloc",
 ];
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
