@@ -120,6 +120,12 @@ bool staysSigned(ScalarEvolution &SE, const Loop *L, const SCEV *Low, const APIn
   if (!SE.isAvailableAtLoopEntry(Low, L) || !SE.isAvailableAtLoopEntry(Distance, L))
     return false;
   bool LessOnly = How == Counted::Narrowed;
+  // A loop whose exit is at its end runs once at least. That the first number is less than the one behind the last says as much.
+  if (auto *Greatest = dyn_cast<SCEVUMaxExpr>(Distance);
+      Greatest && Greatest->getNumOperands() == 2 && Greatest->getOperand(0)->isOne()) {
+    Distance = Greatest->getOperand(1);
+    LessOnly = true;
+  }
   if (!Size.isOne()) {
     // The number of iterations is (distance + size - 1) / size.
     auto *Count = dyn_cast<SCEVUDivExpr>(Distance);
@@ -130,7 +136,7 @@ bool staysSigned(ScalarEvolution &SE, const Loop *L, const SCEV *Low, const APIn
     // If that sum wraps, the number is 0.
     if (How != Counted::ByConstruct && !SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_UGT, Rounded, Slack))
       return false;
-    LessOnly = false;
+    LessOnly &= How != Counted::Narrowed;
     Distance = SE.getMinusSCEV(Rounded, Slack);
   }
   bool Up = Step.isStrictlyPositive();

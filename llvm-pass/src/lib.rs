@@ -53,6 +53,7 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
     rewrite::assembly::atomics(module);
+    rewrite::offsets::allow_negative(module, manager);
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),

@@ -5,6 +5,7 @@ target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:
 target triple = "x86_64-pc-linux-gnu"
 
 declare void @__kmpc_for_static_init_4u(ptr, i32, i32, ptr, ptr, ptr, ptr, i32, i32)
+declare i32 @llvm.umax.i32(i32, i32)
 
 ; for (int i = low; i < high; i++)
 define void @simd(ptr %a, i32 %low, i32 %high) {
@@ -46,6 +47,56 @@ before:
   br label %loop
 loop:
   %k = phi i32 [ 0, %before ], [ %k.next, %loop ]
+  %i = add i32 %k, %low
+  %index = sext i32 %i to i64
+  %p = getelementptr double, ptr %a, i64 %index
+  store double 1.0, ptr %p
+  %k.next = add nuw i32 %k, 1
+  %done = icmp eq i32 %k.next, %count
+  br i1 %done, label %exit, label %loop
+exit:
+  ret void
+}
+
+; The exit is at the end of the loop, which runs once at least: the number of iterations is 1 where the distance would be 0, which it is not.
+define void @at_least_once(ptr %a, i32 %low, i32 %high) {
+; CHECK-LABEL: define void @at_least_once
+; CHECK: {{^}}loop:
+; CHECK-NOT: load atomic
+; CHECK: store double
+; CHECK: ret void
+entry:
+  %distance = sub i32 %high, %low
+  %count = call i32 @llvm.umax.i32(i32 %distance, i32 1)
+  %any = icmp slt i32 %low, %high
+  br i1 %any, label %before, label %exit
+before:
+  br label %loop
+loop:
+  %k = phi i32 [ 0, %before ], [ %k.next, %loop ]
+  %i = add i32 %k, %low
+  %index = sext i32 %i to i64
+  %p = getelementptr double, ptr %a, i64 %index
+  store double 1.0, ptr %p
+  %k.next = add nuw i32 %k, 1
+  %done = icmp eq i32 %k.next, %count
+  br i1 %done, label %exit, label %loop
+exit:
+  ret void
+}
+
+; The same without the condition: where the distance is 0 or negative, the last number is not known to be in range.
+define void @at_least_once_unknown(ptr %a, i32 %low, i32 %high) {
+; CHECK-LABEL: define void @at_least_once_unknown
+; CHECK: {{^}}loop:
+; CHECK: load atomic
+; CHECK: ret void
+entry:
+  %distance = sub i32 %high, %low
+  %count = call i32 @llvm.umax.i32(i32 %distance, i32 1)
+  br label %loop
+loop:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %loop ]
   %i = add i32 %k, %low
   %index = sext i32 %i to i64
   %p = getelementptr double, ptr %a, i64 %index

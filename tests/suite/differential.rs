@@ -166,6 +166,7 @@ programs! {
     matrix_extension
     mem_functions
     memory_streams
+    negative_offsets
     ordered
     ordered_conditional
     ordered_output

@@ -2,8 +2,8 @@
 
 use std::os::raw::c_int;
 
-use inkwell::llvm_sys::core;
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
+use inkwell::llvm_sys::{LLVMGEPFlagNUW, core};
 
 use super::{Module, Value};
 
@@ -44,6 +44,18 @@ impl Value {
     pub fn set_free_of_signed_overflow(self) {
         // SAFETY: callers pass sums, differences, products and left shifts.
         unsafe { core::LLVMSetNSW(self.0, 1) }
+    }
+
+    /// True of a `getelementptr` that says that its sum does not wrap as a number without a sign.
+    pub fn is_free_of_unsigned_wrap(self) -> bool {
+        // SAFETY: callers pass instructions `getelementptr`.
+        unsafe { core::LLVMGEPGetNoWrapFlags(self.0) & LLVMGEPFlagNUW != 0 }
+    }
+
+    /// Lets the sum of a `getelementptr` wrap as a number without a sign.
+    pub fn allow_unsigned_wrap(self) {
+        // SAFETY: callers pass instructions `getelementptr`.
+        unsafe { core::LLVMGEPSetNoWrapFlags(self.0, core::LLVMGEPGetNoWrapFlags(self.0) & !LLVMGEPFlagNUW) }
     }
 
     /// True of an `or` whose operands have no bit in common.

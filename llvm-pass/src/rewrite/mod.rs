@@ -16,6 +16,7 @@ pub mod guards;
 pub mod loops;
 pub mod masked;
 pub mod module;
+pub mod offsets;
 pub mod private_copies;
 pub mod reduction_barriers;
 pub mod resolvers;

@@ -51,6 +51,7 @@ pub fn table(name: &str) -> Option<(&'static [Effect], Format)> {
         "regerror" => [(W, 2, A(3))];
         "rpmatch" | "nan" | "nanf" | "nanl" | "a64l" | "crypt_gensalt" | "getpass" => [(R, 0, S)];
         "crypt" => [(R, 0, S), (R, 1, S)];
+        "crypt_r" => [(R, 0, S), (R, 1, S), (R, 2, N(32768)), (W, 2, N(32768))];
         "tmpnam" | "tmpnam_r" => [(W, 0, N(20))];
         "ctermid" => [(W, 0, N(9))];
         "mktemp" => [(R, 0, S), (W, 0, super::Rule::L(0))];
