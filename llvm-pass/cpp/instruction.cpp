@@ -42,7 +42,7 @@ int dsm_shim_asm_operands(LLVMValueRef I) {
       return 2;
   return 1;
 }
-// 1 if the argument is where an operand lies, and not an operand itself.
+// 1 or 2 if the argument is where an operand lies, and not an operand itself; 2 if the assembly reads it.
 int dsm_shim_asm_operand_in_memory(LLVMValueRef I, unsigned Index) {
   auto *C = cast<CallBase>(unwrap(I));
   auto *Asm = dyn_cast<InlineAsm>(C->getCalledOperand());
@@ -51,7 +51,7 @@ int dsm_shim_asm_operand_in_memory(LLVMValueRef I, unsigned Index) {
   unsigned Argument = 0;
   for (const auto &Info : Asm->ParseConstraints())
     if (Info.hasArg() && Argument++ == Index)
-      return Info.isIndirect;
+      return !Info.isIndirect ? 0 : Info.Type == InlineAsm::isInput ? 2 : 1;
   return 0;
 }
 // The pointer that another is at a constant distance from.

@@ -35,6 +35,54 @@ int main(void)
     }
 }
 
+/// As kernels are written that have more pointers than there are registers: those are in local variables, from which the assembly loads them.
+#[test]
+fn addresses_in_variables() {
+    let source = "#include <stdint.h>
+void kernel(long k, const double *a, const double *b, double *c, long row)
+{
+    uint64_t iterations = k / 4, rest = k % 4;
+    const double *next = b + k;
+    __asm__ volatile(\"movq %2, %%rax\\n\\tmovq %3, %%rbx\\n\\tmovq %0, %%rsi\\n\\t\"
+                     : : \"m\"(iterations), \"m\"(rest), \"m\"(a), \"m\"(b), \"m\"(c), \"m\"(row), \"m\"(next)
+                     : \"rax\", \"rbx\", \"rsi\", \"memory\");
+}
+void integers(double *p, long n)
+{
+    uintptr_t x = (uintptr_t)(p + n);
+    __asm__ volatile(\"movq %0, %%rax\" : : \"m\"(x) : \"rax\", \"memory\");
+    __asm__ volatile(\"movq (%0), %%rax\" : : \"r\"(x) : \"rax\", \"memory\");
+}
+double none(double *p, long n)
+{
+    double d = p[0], out = d, four[4] = {d, d, d, d};
+    unsigned mode;
+    uintptr_t low = (uintptr_t)p & 63, length = (uintptr_t)(p + n) - (uintptr_t)p;
+    const char *text = \"text\";
+    __asm__ volatile(\"stmxcsr %0\" : \"=m\"(mode));
+    __asm__ volatile(\"ldmxcsr %0\" : : \"m\"(mode));
+    __asm__ volatile(\"movsd %1, %%xmm0; movsd %%xmm0, %0\" : \"=m\"(out) : \"m\"(d) : \"xmm0\");
+    __asm__ volatile(\"movups %0, %%xmm0; movq %1, %%rax\" : : \"m\"(four), \"m\"(n) : \"xmm0\", \"rax\", \"memory\");
+    __asm__ volatile(\"movq %0, %%rax; movq %1, %%rax\" : : \"m\"(low), \"m\"(length) : \"rax\", \"memory\");
+    __asm__ volatile(\"movq %0, %%rax\" : : \"m\"(text) : \"rax\");
+    __asm__ volatile(\"\" : \"+m\"(p), \"+r\"(length) : \"r\"((uintptr_t)p) : \"memory\");
+    return out + p[n] + length;
+}
+";
+    let Some(case) = Case::new("assembly-variables", &[("asm.c", source)]) else { return };
+    for options in ["-O2", "-O0", "-O3 -g"] {
+        let found = warnings(&case, &format!("{options} -c ../asm.c -o asm.o"));
+        let [kernel, variable, register] = &found[..] else { panic!("{options}: {found:?}") };
+        let reads = "reads the address of memory that may be shared from an operand in memory";
+        assert!(kernel.contains("asm.c:6:") && kernel.contains(reads), "{options}: {kernel}");
+        assert!(variable.contains("asm.c:13:") && variable.contains(reads), "{options}: {variable}");
+        assert!(
+            register.contains("asm.c:14:") && register.contains("gets the address"),
+            "{options}: {register}"
+        );
+    }
+}
+
 /// Without devices target regions are ordinary ones, and right.
 #[test]
 fn target_regions() {

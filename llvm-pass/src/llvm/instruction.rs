@@ -130,6 +130,12 @@ impl Value {
         unsafe { dsm_shim_asm_operand_in_memory(self.0, index) != 0 }
     }
 
+    /// Whether an argument of inline assembly is where an operand lies that the assembly reads. One that is read and written is two arguments.
+    pub fn asm_reads_operand_in_memory(self, index: u32) -> bool {
+        // SAFETY: callers pass calls.
+        unsafe { dsm_shim_asm_operand_in_memory(self.0, index) == 2 }
+    }
+
     /// Where inline assembly has its operands.
     pub fn asm_operands(self) -> AsmOperands {
         // SAFETY: callers pass calls.

@@ -1,12 +1,13 @@
-//! From an instruction to its events: loads, stores and atomics here, and calls by whom they call. What intrinsics and functions of the C
+//! From an instruction to its events: loads, stores and atomics here, and calls by whom they call. What inline assembly, intrinsics and functions of the C
 //! library touch is in files of their own.
 
+mod assembly;
 mod intrinsic;
 mod libc;
 
 pub use intrinsic::is_copy;
 
-use crate::llvm::{AsmOperands, Module, Opcode, Ordering, Type, Value};
+use crate::llvm::{Module, Opcode, Ordering, Type, Value};
 
 use super::callee::{Callee, callee};
 use super::facts::{Access, Extent, Kind, Length, Private, Range, What};
@@ -173,21 +174,6 @@ impl Reader<'_> {
             return vec![What::Unknown(name.to_owned())];
         }
         vec![]
-    }
-
-    fn asm(&self, call: Value) -> Vec<What> {
-        let shared = |a: &Value| a.ty().is_plain_pointer() && self.private(*a).is_none();
-        // An operand in memory is handed over by its address; an address may also be an operand itself.
-        let text = match call.asm_operands() {
-            AsmOperands::Memory => {
-                "inline assembly with an operand in memory that may be shared: its accesses are not checked"
-            }
-            AsmOperands::Registers => {
-                "inline assembly gets the address of memory that may be shared: its accesses are not checked"
-            }
-            AsmOperands::None => return vec![],
-        };
-        if call.args().iter().any(shared) { vec![What::Unsupported(text.to_owned())] } else { vec![] }
     }
 }
 
