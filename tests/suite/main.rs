@@ -52,3 +52,4 @@ mod variants;
 mod verbs;
 mod verify;
 mod waiting;
+mod wraps;

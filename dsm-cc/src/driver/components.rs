@@ -72,6 +72,15 @@ pub fn has_lld(compiler: &Path) -> bool {
     compiler.parent().is_some_and(|directory| executable(&directory.join("ld.lld")))
 }
 
+/// A tool of LLVM: beside the compiler, or in LLVM's own folder.
+pub fn find_tool(compiler: &Path, name: &'static str) -> Result<PathBuf, Error> {
+    let real = compiler.canonicalize().unwrap_or_default();
+    let beside = real.parent().unwrap_or(Path::new("/"));
+    let looked = [beside.join(name), Path::new("/usr/lib/llvm-22/bin").join(name)];
+    let found = looked.into_iter().find(|path| executable(path));
+    found.ok_or_else(|| Error::NoTool { name, compiler: compiler.to_owned() })
+}
+
 fn executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

@@ -30,6 +30,8 @@ pub struct Parts {
     pub image: Option<String>,
     /// Objects that stand in front of functions of libstdc++.
     pub before_libstdcxx: Vec<String>,
+    /// The program wraps `free` itself.
+    pub program_wraps_free: bool,
     /// The loader is to resolve all functions at the start.
     pub bind_now: bool,
     /// Directory of `dsm.h`.
@@ -139,8 +141,10 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         out.push(format!("-Wl,-T,{script}").into());
         // The script's alignment must survive into the program header.
         out.push("-Wl,-z,max-page-size=65536".into());
-        // Libraries that become part of the file, such as flang's, free objects of the shared heap by `free`.
-        out.push("-Wl,--wrap=free".into());
+        if !parts.program_wraps_free {
+            // Libraries that become part of the file, such as flang's, free objects of the shared heap by `free`.
+            out.push("-Wl,--wrap=free".into());
+        }
     }
     if parts.runtime.is_some() {
         // Leaves out what the program does not use of the runtime and of the libraries in it. Without the second option lld would not count

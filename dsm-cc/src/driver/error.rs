@@ -1,5 +1,6 @@
 //! What the driver refuses, each with its cause and its remedy.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
@@ -12,11 +13,15 @@ pub enum Error {
     #[error("option '{option}': {reason}")]
     BadOwn { option: String, reason: String },
     #[error("{option} is not supported: {reason}")]
-    Refused { option: String, reason: &'static str },
+    Refused { option: String, reason: Cow<'static, str> },
     #[error("cannot read response file '{}': {source}", path.display())]
     ResponseFile { path: PathBuf, source: io::Error },
     #[error("cannot find the compiler {name}: install the package {name}, or set {variable} to its path")]
     NoCompiler { name: &'static str, variable: &'static str },
+    #[error("cannot find {name} beside '{}', which the linker's option --wrap needs: install the package llvm-22", compiler.display())]
+    NoTool { name: &'static str, compiler: PathBuf },
+    #[error("cannot copy the runtime for the linker's option --wrap: {problem}")]
+    WrapCopy { problem: String },
     #[error("{variable} names '{}', which does not exist or is not executable; correct or unset it", path.display())]
     BadCompiler { variable: &'static str, path: PathBuf },
     #[error(

@@ -10,12 +10,14 @@ pub mod openmp;
 pub mod own;
 pub mod response;
 pub mod unknown;
+pub mod wrap;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 
@@ -27,6 +29,7 @@ use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLA
 use edit::Parts;
 use error::Error;
 use objects::Needs;
+use wrap::Wraps;
 
 /// `image.c`, compiled.
 const IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/image.o"));
@@ -39,6 +42,9 @@ const BEFORE_LIBSTDCXX: [&[u8]; 2] = [
     include_bytes!(concat!(env!("OUT_DIR"), "/facets.o")),
     include_bytes!(concat!(env!("OUT_DIR"), "/filesystem.o")),
 ];
+
+/// Why a program in Fortran cannot wrap `free`.
+const FORTRAN_FREES: &str = "flang's library frees memory of the program, and was not compiled by dsm-cc; leave the option out and have the sources call the wrapper";
 
 /// Runs the driver on the process's arguments; returns only if there is nothing for the compiler to do.
 pub fn main() -> ExitCode {
@@ -80,7 +86,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         return become_compiler(&compiler, edit::plain(&arguments));
     }
     if let Some((option, reason)) = &typed.refused {
-        return Err(Error::Refused { option: option.clone(), reason });
+        return Err(Error::Refused { option: option.clone(), reason: (*reason).into() });
     }
     let mut parts = Parts::default();
     if typed.reads_text() && language != Language::Fortran {
@@ -99,15 +105,28 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         parts.modules = Some(components::find(MODULES)?);
     }
     let mut files = Vec::new();
+    let mut wraps = Wraps::default();
     if typed.links() {
         let needs = objects::check(&typed, language.driver())?;
         parts.lld = may_link_with_lld(language, &typed, needs) && components::has_lld(&compiler);
+        wraps = Wraps::read(&typed)?;
+        if language == Language::Fortran && wraps.replaces("free") {
+            return Err(Error::Refused { option: "--wrap=free".into(), reason: FORTRAN_FREES.into() });
+        }
+        parts.program_wraps_free = wraps.replaces("free");
         if !typed.relocatable {
             // The linker takes it where an object refers to it.
             parts.templates_archive = components::find(TEMPLATES_ARCHIVE).ok();
+            parts.templates_archive = parts
+                .templates_archive
+                .map(|path| archive(path, &wraps, &compiler, &mut files))
+                .transpose()?;
             // The compiler of C++ names the C++ library itself, be it the static one.
             parts.libstdcxx = needs.templates && language != Language::Cxx;
         }
+        let unwrapped = |object: &'static [u8]| -> Result<Cow<'static, [u8]>, Error> {
+            Ok(wraps.renamed(&compiler, object)?.map_or(Cow::Borrowed(object), Cow::Owned))
+        };
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && !typed.by_hand;
         if !typed.relocatable && (typed.shared || program) {
@@ -124,19 +143,24 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         }
         parts.bind_now = !typed.relocatable && (typed.shared || needs.indirect_functions);
         if !typed.relocatable && typed.shared {
-            parts.image = Some(inherited(&mut files, "the library's record", IMAGE)?);
+            parts.image = Some(inherited(&mut files, "the library's record", &unwrapped(IMAGE)?)?);
         }
         if !typed.relocatable && program {
-            parts.runtime = Some(components::find_runtime(typed.own.runtime_debug)?);
+            let runtime = components::find_runtime(typed.own.runtime_debug)?;
+            parts.runtime = Some(archive(runtime, &wraps, &compiler, &mut files)?);
             let has = |option: &str| arguments.iter().any(|a| a == option);
             if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {
-                    parts.before_libstdcxx.push(inherited(&mut files, "a part of the runtime", object)?);
+                    parts.before_libstdcxx.push(inherited(
+                        &mut files,
+                        "a part of the runtime",
+                        &unwrapped(object)?,
+                    )?);
                 }
             }
         }
     }
-    let arguments = edit::edit(&arguments, &typed, &parts);
+    let arguments = edit::edit(&wraps.arguments(&arguments), &typed, &parts);
     let program = typed.links() && !typed.relocatable && !typed.shared && !typed.quiet;
     if typed.dry || !(program || typed.compiles()) {
         let result = become_compiler(&compiler, arguments);
@@ -168,6 +192,18 @@ fn launcher_record() -> String {
     format!(
         "SECTIONS {{ .dsm.launcher : {{ HIDDEN(__dsm_launcher = .); {bytes}BYTE(0) }} }} INSERT BEFORE .bss;\n"
     )
+}
+
+/// The archive, or what is linked in its place where symbols are wrapped.
+fn archive(path: PathBuf, wraps: &Wraps, compiler: &Path, files: &mut Vec<File>) -> Result<PathBuf, Error> {
+    if wraps.is_empty() {
+        return Ok(path);
+    }
+    let contents = fs::read(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
+    match wraps.renamed(compiler, &contents)? {
+        Some(copy) => inherited(files, "a copy of the runtime", &copy).map(PathBuf::from),
+        None => Ok(path),
+    }
 }
 
 /// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.

@@ -114,10 +114,18 @@ pub fn declared(target: Value) -> Callee {
     if replaced.is_some() || name == super::annotated::POINTER {
         return Callee::Replaced(name);
     }
-    match libc::function(&name) {
-        Some(function) => Callee::Libc(name, function),
+    if let Some(function) = libc::function(&name) {
+        return Callee::Libc(name, function);
+    }
+    match behind_wrapper(&name).and_then(|base| Some((base, libc::function(base)?))) {
+        Some((base, function)) => Callee::Libc(base.to_owned(), function),
         None => Callee::Extern(name),
     }
+}
+
+/// The function that a wrapper calls: the linker's option `--wrap=NAME` makes NAME of `__real_NAME`. Where the runtime takes its place, this name leads there.
+fn behind_wrapper(name: &str) -> Option<&str> {
+    name.strip_prefix("__real_").filter(|base| !REPLACED.contains_key(base))
 }
 
 /// True if the body seen here is the one that will run: facts about other bodies may not be inferred from it.
