@@ -155,7 +155,13 @@ fn run(module: Module, manager: Manager) -> bool {
 fn verify(module: Module) -> bool {
     // Wrong options were reported when the pass ran.
     match Options::from_env() {
-        Ok(options) if options.verify => rewrite::verify::assertions(module, &options),
+        Ok(options) if options.verify => {
+            let changed = rewrite::verify::assertions(module, &options);
+            if !options.places {
+                module.forget_places();
+            }
+            changed || !options.places
+        }
         _ => false,
     }
 }

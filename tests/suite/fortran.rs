@@ -1,4 +1,4 @@
-//! Fortran input and output between processes: what `programs/f_units.f90` cannot show because it ends the program.
+//! Fortran: messages of the compiler, and what `programs/f_units.f90` cannot show of input and output between processes because it ends the program.
 
 use crate::case::Case;
 use std::process::Command;
@@ -95,4 +95,41 @@ fn what_the_owner_alone_can_do_is_said() {
         assert!(status != Some(0) && !text.contains("end"), "{what}: {text}{message}");
         assert!(named.iter().all(|n| message.contains(n)), "{what}: {message}");
     }
+}
+
+/// The region has two arguments of one variable. flang 22 fails where it has to describe both in debug information.
+const TWO_NAMES: &str = "program names
+  implicit none
+  integer :: total
+  total = 1
+  associate (part => total)
+    !$omp target
+    total = total + 1
+    part = part + 1
+    !$omp end target
+    !$omp parallel
+    !$omp critical
+    part = part + 1
+    !$omp end critical
+    !$omp end parallel
+    print *, part
+  end associate
+end program
+";
+
+#[test]
+fn lines_in_messages_need_no_debug_information() {
+    let Some(case) = Case::new("lines", &[("names.f90", TWO_NAMES)]) else { return };
+    for options in ["-O0", "-O2", "-O2 -g0", "-O2 -fdsm-verify"] {
+        let outcome =
+            case.run("dsm", &case.dsm.fc, &format!("{options} -fopenmp -c ../names.f90 -o names.o"));
+        let message = outcome.errors();
+        assert_eq!(outcome.status, Some(0), "{options}: {message}");
+        assert!(message.contains("names.f90:6:0: the `omp target` region in line 6"), "{options}: {message}");
+        let sections = case.must("dsm", "readelf", "--wide --sections names.o");
+        assert!(!sections.contains(".debug_"), "{options}: {sections}");
+    }
+    case.must("dsm", &case.dsm.fc, "-fopenmp names.o -o names");
+    let outcome = case.run("dsm", &case.dsm.run, "-n 2 ./names");
+    assert_eq!((outcome.status, outcome.text().trim()), (Some(0), "5"), "{}", outcome.errors());
 }

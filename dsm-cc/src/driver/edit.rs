@@ -130,8 +130,14 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
             out.push("-Wno-pass-failed".into());
         }
         if !typed.own.keeps_places {
-            // Asking for remarks that nothing makes lets the compiler remember lines, which warnings of the pass then name.
-            out.extend([typed.front_end.into(), "-Rpass=^dsm-lines$".into()]);
+            // Warnings of the pass name lines. Asking for remarks that nothing makes lets clang remember them; flang would make debug information on
+            // variables as well, and fails at some programs then. The pass takes the lines out again.
+            let lines = if typed.front_end == FLANG {
+                "-debug-info-kind=line-tables-only"
+            } else {
+                "-Rpass=^dsm-lines$"
+            };
+            out.extend([typed.front_end.into(), lines.into()]);
         }
     }
     if parts.lld {
@@ -331,6 +337,19 @@ mod tests {
             assert_eq!(edited(line), format!("-fpass-plugin=P.so -Wno-pass-failed {line}"));
         }
         assert_eq!(edited("-g -g0 -c x.c"), format!("{PASS} -g -g0 -c x.c"));
+    }
+
+    #[test]
+    fn flang_remembers_lines_alone() {
+        for (line, lines) in [("-c x.f90", "-Xflang -debug-info-kind=line-tables-only "), ("-g -c x.f90", "")]
+        {
+            let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let mut typed = Typed::read(&arguments).unwrap();
+            typed.front_end = FLANG;
+            let parts = Parts { plugin: Some("P.so".into()), ..Parts::default() };
+            let edited = edit(&arguments, &typed, &parts).join(OsStr::new(" "));
+            assert_eq!(edited.to_str().unwrap(), format!("-fpass-plugin=P.so {lines}{line}"));
+        }
     }
 
     #[test]
