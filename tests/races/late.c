@@ -3,9 +3,11 @@
 #include <omp.h>
 #include <stdio.h>
 
-_Alignas(4096) int early[1024], published[1024];
-_Alignas(4096) int turn;
-_Alignas(4096) int other, another;
+// Each in blocks of its own: of two variables in one block, one report may stand for both.
+_Alignas(8192) int early[2048];
+_Alignas(8192) int published[2048];
+_Alignas(8192) int turn;
+_Alignas(8192) int other, another;
 
 static void wait_for(int value)
 {

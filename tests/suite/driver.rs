@@ -628,3 +628,33 @@ fn a_program_without_openmp_is_named() {
     case.compiled("main.o part.o simd.o -o one");
     assert_eq!(started("one"), "");
 }
+
+const LARGE: &str = "#include <stdio.h>
+static double low[150000000], high[150000000];
+static int step = 3;
+int sum;
+int main(void) {
+  double all = 0;
+  #pragma omp parallel for
+  for (int i = 1; i <= 1000; i++) low[i] = high[149999999 - i] = i;
+  #pragma omp parallel for reduction(+ : all)
+  for (int i = 1; i <= 1000; i++) all += low[i] + high[149999999 - i];
+  #pragma omp parallel
+  #pragma omp atomic
+  sum += step;
+  printf(\"%g %d\\n\", all, sum);
+}
+";
+
+#[test]
+fn static_data_may_be_large() {
+    let Some(case) = Case::new("static_data", &[("large.c", LARGE)]) else { return };
+    let options = "-O2 -fopenmp -mcmodel=medium ../large.c -o large";
+    for linker in ["lld", "bfd"] {
+        case.compiled(&format!("{options} -fuse-ld={linker}"));
+        assert_eq!(case.must("dsm", &case.dsm.run, "-n 2 ./large"), "1.001e+06 6\n", "{linker}");
+        let fixed = case.cc(&format!("{options} -fno-pie -no-pie -fuse-ld={linker}"));
+        assert_ne!(fixed.status, Some(0), "{linker}");
+        assert!(fixed.errors().contains("must end below 0x70000000"), "{linker}: {}", fixed.errors());
+    }
+}

@@ -55,6 +55,17 @@ impl Attempt {
         signal.is_some_and(|s| CRASHES.contains(&s)) || FAILURES.iter().any(|f| errors.contains(f))
     }
 
+    /// The linker found static data too far away from code.
+    fn is_out_of_reach(&self) -> bool {
+        let errors = String::from_utf8_lossy(&self.errors);
+        let is_said = |line: &str| {
+            line.contains("relocation truncated to fit")
+                || line.contains("failed to convert GOTPCREL relocation")
+                || line.contains("relocation R_X86_64_") && line.contains("out of range")
+        };
+        !self.status.success() && errors.lines().any(is_said)
+    }
+
     /// A few words about the failure.
     fn cause(&self) -> String {
         let errors = String::from_utf8_lossy(&self.errors);
@@ -172,6 +183,13 @@ impl<'a> Compilation<'a> {
         }
         attempt.forget_reports();
         attempt.show().map_err(|source| self.failed(source))?;
+        if attempt.is_out_of_reach() {
+            eprintln!(
+                "{}: note: code reaches static data within 2 GiB, and variables are further away: allocate large arrays (allocatable, malloc), or \
+                 compile with -mcmodel=medium",
+                self.language.driver()
+            );
+        }
         if attempt.is_crash() {
             eprintln!(
                 "{}: note: it fails without optimisations of the checks, too; DSM_DISABLE=1 in the environment shows whether it fails without checks",
@@ -257,6 +275,17 @@ mod tests {
         assert!(!attempt(failed, "x.c:3:1: error: use of undeclared identifier 'y'\n").is_crash());
         assert!(!attempt(failed, "clang: error: linker command failed with exit code 1\n").is_crash());
         assert!(!attempt(0, INVALID_CODE).is_crash());
+    }
+
+    #[test]
+    fn static_data_out_of_reach() {
+        let lld =
+            "ld.lld: error: x.o:(.text+0x76): relocation R_X86_64_PC32 out of range: 2404198757 is not in";
+        assert!(attempt(256, lld).is_out_of_reach());
+        assert!(
+            attempt(256, "x.f90:(.text+0x1): relocation truncated to fit: R_X86_64_PC32").is_out_of_reach()
+        );
+        assert!(!attempt(0, lld).is_out_of_reach() && !attempt(256, "undefined reference").is_out_of_reach());
     }
 
     #[test]

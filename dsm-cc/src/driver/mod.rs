@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::UNIX_EPOCH;
 
+use dsm_abi::layout::STATE_BASE;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
@@ -133,6 +134,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             let mut script = include_bytes!("link.ld").to_vec();
             if program {
                 script.extend_from_slice(launcher_record().as_bytes());
+                script.extend_from_slice(limit_of_fixed_programs().as_bytes());
             }
             // The linker takes no version beside one without a name, which a script of the user's may have.
             let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
@@ -204,6 +206,14 @@ fn archive(path: PathBuf, wraps: &Wraps, compiler: &Path, files: &mut Vec<File>)
         Some(copy) => inherited(files, "a copy of the runtime", &copy).map(PathBuf::from),
         None => Ok(path),
     }
+}
+
+/// A linker script that refuses a program at fixed addresses whose globals would lie where the runtime's memory does.
+fn limit_of_fixed_programs() -> String {
+    format!(
+        "ASSERT(ADDR(.interp) < 0x10000 || __dsm_globals_end <= {STATE_BASE:#x}, \"dsm: static data of a program at fixed addresses must end below \
+         {STATE_BASE:#x} (1.75 GiB): allocate large arrays, or link without -no-pie\");\n"
+    )
 }
 
 /// A file for the linker that has no name: the linker inherits the descriptor, and nothing is left behind.

@@ -6,8 +6,9 @@ use dsm_abi::entries::libatomic;
 use dsm_abi::entries::replaced::{Arguments, GROUPS, MEMORY};
 use dsm_abi::fortran;
 use dsm_abi::layout::{
-    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LINE_SHIFT_SYMBOL, MPROTECT_SYMBOL,
-    OWN_ALLOCATOR_PREFIX, OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION, USER_MAIN, USES_TASKS_SYMBOL,
+    BSS_SECTION, CTOR_SECTION, DATA_SECTION, DTOR_SECTION, LARGE_BSS_SECTION, LARGE_DATA_SECTION,
+    LINE_SHIFT_SYMBOL, MPROTECT_SYMBOL, OWN_ALLOCATOR_PREFIX, OWN_ALLOCATOR_SYMBOL, THREADPRIVATE_SECTION,
+    USER_MAIN, USES_TASKS_SYMBOL,
 };
 use dsm_abi::note::{self, Checking};
 use dsm_abi::schedule::ANY_THREAD;
@@ -24,6 +25,10 @@ use crate::options::Options;
 use super::calls_note::UnknownCalls;
 use super::entries::Entries;
 use super::text_note;
+
+/// Least size of a global that the medium code model reaches at any distance, unless `-mlarge-data-threshold=` says otherwise. The order of sections
+/// alone depends on it here.
+const LARGE_BYTES: u64 = 1 << 16;
 
 /// Gives the accesses to flags acquire and release order; everything behind treats them as atomics of the program.
 pub fn order_flags(flags: &Flags) {
@@ -51,6 +56,7 @@ pub fn private_pointers(module: Module) {
 
 /// Puts writable globals into the shared sections, but those that the program declares private.
 pub fn globals(module: Module, private: &HashSet<Value>) {
+    let has_code_model = module.has_flag("Code Model");
     for global in module.globals() {
         if !is_shared_global(global) || private.contains(&global) {
             continue;
@@ -67,8 +73,11 @@ pub fn globals(module: Module, private: &HashSet<Value>) {
             }
             global.set_section("");
         }
-        global.set_global_attribute("data-section", DATA_SECTION);
-        global.set_global_attribute("bss-section", BSS_SECTION);
+        let large = has_code_model && module.alloc_size(global.value_type()) >= LARGE_BYTES;
+        let (data, bss) =
+            if large { (LARGE_DATA_SECTION, LARGE_BSS_SECTION) } else { (DATA_SECTION, BSS_SECTION) };
+        global.set_global_attribute("data-section", data);
+        global.set_global_attribute("bss-section", bss);
         // The linker script takes common symbols as they are; link-time optimisation must not make other variables of them.
         if global.linkage() == Linkage::LLVMCommonLinkage {
             module.keep_linked(global);

@@ -36,6 +36,10 @@ pub const PRIVATE_RANGES_BYTES: u64 = 0x1000_0000_0000;
 pub const DATA_SECTION: &str = ".dsm.data";
 /// See [`DATA_SECTION`]; takes common symbols as well.
 pub const BSS_SECTION: &str = ".dsm.bss";
+/// Sections of large globals where the code model tells them from others: the linker script puts them behind those.
+pub const LARGE_DATA_SECTION: &str = ".dsm.data.large";
+/// See [`LARGE_DATA_SECTION`].
+pub const LARGE_BSS_SECTION: &str = ".dsm.bss.large";
 /// Section with [`constructor records`](CTOR_RECORD_SIZE).
 pub const CTOR_SECTION: &str = ".dsm.ctors";
 /// Section with records of destructors, of the same kind; process 0 runs them at the end, greatest priority first.
