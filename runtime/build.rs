@@ -32,6 +32,7 @@ fn main() {
             "c/program.c",
             "c/rtti.c",
             "c/search.c",
+            "c/shared_ptr.c",
             "c/sort.c",
             "c/thread.c",
             "c/tls.c",

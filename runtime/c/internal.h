@@ -56,6 +56,8 @@ int dsm_rt_once_begin(int *once);
 void dsm_rt_once_end(int *once, int done);
 int dsm_rt_fork_process(uintptr_t site);
 void *dsm_rt_dlopen(const char *path, int flags, uintptr_t site);
+uint32_t __dsm_mutex_lock(void *mutex);
+uint32_t __dsm_mutex_unlock(void *mutex);
 void __dsm_atomic_rmw(void *object, void *value, void *old, uint32_t size, uint32_t operation, uint32_t order);
 void __dsm_library_atomic_load(size_t size, void *object, void *out, int order);
 void __dsm_library_atomic_store(size_t size, void *object, const void *value, int order);

@@ -58,6 +58,7 @@ programs! {
     control_variables
     copies
     critical
+    cxx_atomic_shared_ptr
     cxx_casts
     cxx_clauses
     cxx_containers

@@ -65,6 +65,9 @@ pub fn synchronising(name: &str) -> Option<&'static [Effect]> {
         "_ZSt17current_exceptionv" | "_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv"
         | "_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv" | "_ZNSt15__exception_ptr13exception_ptrC1EPv"
         | "_ZNSt15__exception_ptr13exception_ptrC2EPv" => &[(W, 0, N(POINTER))],
+        // The runtime's (`runtime/c/shared_ptr.c`), which make valid what they touch.
+        "_ZNSt10_Sp_lockerC1EPKv" | "_ZNSt10_Sp_lockerC2EPKv" | "_ZNSt10_Sp_lockerC1EPKvS1_" | "_ZNSt10_Sp_lockerC2EPKvS1_"
+        | "_ZNSt10_Sp_lockerD1Ev" | "_ZNSt10_Sp_lockerD2Ev" => &[],
         "_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE" => &[(R, 0, N(POINTER))],
         "_ZNSt13__future_base12_Result_baseD2Ev" | "_ZNSt16nested_exceptionD2Ev" | "_ZNSt16nested_exceptionD1Ev" | "_ZNSt16nested_exceptionD0Ev" => &[(W, 0, N(16))],
         _ => return None,
