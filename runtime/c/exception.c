@@ -116,14 +116,21 @@ static char **text_of(void *thrown, void *type) {
     return NULL;
 }
 
-/* Moves the text to shared memory. Its count is that of a string that must not be shared between objects: copies of the exception get a
+/* Moves a text to shared memory. Its count is that of a string that must not be shared between objects: copies of the exception get a
  * text of their own, and nobody counts without checks. */
-static void share_text(void *thrown, void *type) {
-    char **place = text_of(thrown, type);
-    if (!place || dsm_rt_is_shared(*place)) return;
+static void share_text(char **place) {
+    __dsm_load_range(place, sizeof *place);
     struct text *old = (struct text *)(*place - TEXT_HEADER);
-    uint64_t bytes = TEXT_HEADER + old->length + 1;
+    if (dsm_rt_is_shared(old)) {
+        /* The library has allocated it for a function of std::filesystem. */
+        __dsm_load_range(old, TEXT_HEADER);
+        if (old->references != 0) return;
+        __dsm_store_range(old, TEXT_HEADER);
+        old->references = -1;
+        return;
+    }
     if (old->length == 0) return;
+    uint64_t bytes = TEXT_HEADER + old->length + 1;
     char *copy = __dsm_new_nothrow(bytes);
     if (!copy) return;
     __dsm_overwrite_range(copy, bytes);
@@ -132,6 +139,11 @@ static void share_text(void *thrown, void *type) {
     __dsm_store_range(place, sizeof *place);
     *place = copy + TEXT_HEADER;
     if (__atomic_fetch_sub(&old->references, 1, __ATOMIC_ACQ_REL) <= 0) __dsm_free(old);
+}
+
+static void share_text_of(void *thrown, void *type) {
+    char **place = text_of(thrown, type);
+    if (place) share_text(place);
 }
 
 /* Makes all valid that a library's destructor touches. */
@@ -185,7 +197,15 @@ PUBLIC struct refcounted *__cxa_init_primary_exception(void *thrown, void *type,
     return exception;
 }
 
-/* ---- std::runtime_error and std::logic_error, whose texts libstdc++ copies and gives up without checks ---- */
+/* ---- std::runtime_error and std::logic_error, whose texts libstdc++ makes, copies and gives up without checks ----
+ *
+ * Those of objects in shared memory lie there, too. The functions stand in front of libstdc++'s for derived classes of the library as well,
+ * whose members call those of the two classes. */
+
+/* A function of libstdc++ by name. */
+#define LIBRARY(name) ({ static void *found; if (!found) found = next(name); found; })
+
+typedef void construct(char **error, void *from);
 
 static void make_text_valid(char **error, void (*make_valid)(void *, uint64_t)) {
     __dsm_load_range(error, 2 * sizeof *error);
@@ -195,34 +215,118 @@ static void make_text_valid(char **error, void (*make_valid)(void *, uint64_t)) 
     make_valid(text, TEXT_HEADER + text->length + 1);
 }
 
-static void copy_text(char **to, char **from, const char *name) {
-    make_text_valid(from, __dsm_load_range);
-    __dsm_store_range(to, 2 * sizeof *to);
-    ((void (*)(char **, char **))next(name))(to, from);
+/* The object has got a text. One in shared memory may be that of an object outside, of which copies are inside. */
+static void keep_text(char **error) {
+    if (dsm_rt_is_shared(error) || dsm_rt_is_shared(error[1])) share_text(error + 1);
 }
 
-static char **assign_text(char **to, char **from, const char *name) {
+static void make_text(char **error, void *from, construct *library) {
+    int several = dsm_rt_several_processes();
+    if (several) __dsm_store_range(error, 2 * sizeof *error);
+    library(error, from);
+    if (several) keep_text(error);
+}
+
+static void copy_text(char **to, char **from, construct *library) {
+    make_text_valid(from, __dsm_load_range);
+    make_text(to, from, library);
+}
+
+/* The text goes from one object to the other. */
+static void move_text(char **to, char **from, construct *library) {
+    __dsm_store_range(from, 2 * sizeof *from);
+    make_text(to, from, library);
+}
+
+static char **assign_text(char **to, char **from, construct *library) {
     make_text_valid(from, __dsm_load_range);
     make_text_valid(to, __dsm_store_range);
-    __dsm_store_range(to, 2 * sizeof *to);
-    return ((char **(*)(char **, char **))next(name))(to, from);
+    make_text(to, from, library);
+    return to;
 }
 
-static void destroy(char **error, const char *name) {
+/* libstdc++ swaps the texts, too, but then takes them for such as may be shared between objects. */
+static char **swap_texts(char **to, char **from) {
+    __dsm_store_range(from, 2 * sizeof *from);
+    __dsm_store_range(to, 2 * sizeof *to);
+    char *text = to[1];
+    to[1] = from[1];
+    from[1] = text;
+    if (dsm_rt_several_processes()) {
+        keep_text(to);
+        keep_text(from);
+    }
+    return to;
+}
+
+/* Makes a std::string readable. */
+static void *read_string(char **string) {
+    enum { STRING = 32 };
+    __dsm_load_range(string, STRING);
+    __dsm_load_range(string[0], (uint64_t)string[1] + 1);
+    return string;
+}
+
+static void destroy(char **error, void (*library)(char **)) {
     make_text_valid(error, __dsm_store_range);
     __dsm_store_range(error, 2 * sizeof *error);
-    ((void (*)(char **))next(name))(error);
+    library(error);
 }
 
-#define TEXTS(CLASS)                                                                                                                      \
-    PUBLIC void CLASS##C1ERKS_(char **to, char **from) { copy_text(to, from, #CLASS "C1ERKS_"); }                                           \
-    PUBLIC void CLASS##C2ERKS_(char **to, char **from) { copy_text(to, from, #CLASS "C2ERKS_"); }                                           \
-    PUBLIC char **CLASS##aSERKS_(char **to, char **from) { return assign_text(to, from, #CLASS "aSERKS_"); }                               \
-    PUBLIC void CLASS##D0Ev(char **error) { destroy(error, #CLASS "D0Ev"); }                                                               \
-    PUBLIC void CLASS##D1Ev(char **error) { destroy(error, #CLASS "D1Ev"); }                                                               \
-    PUBLIC void CLASS##D2Ev(char **error) { destroy(error, #CLASS "D2Ev"); }
-TEXTS(_ZNSt13runtime_error)
-TEXTS(_ZNSt11logic_error)
+static char *read_text(char **error) {
+    make_text_valid(error, __dsm_load_range);
+    return error[1];
+}
+
+#define STRING "ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+#define CONSTRUCTORS(CLASS, C)                                                                                                            \
+    PUBLIC void CLASS##C##EPKc(char **error, char *text) { make_text(error, text, LIBRARY(#CLASS #C "EPKc")); }                             \
+    PUBLIC void CLASS##C##_string(char **error, char **string) __asm__(#CLASS #C STRING);                                                  \
+    void CLASS##C##_string(char **error, char **string) { make_text(error, read_string(string), LIBRARY(#CLASS #C STRING)); }               \
+    PUBLIC void CLASS##C##ERKS_(char **to, char **from) { copy_text(to, from, LIBRARY(#CLASS #C "ERKS_")); }                                \
+    PUBLIC void CLASS##C##EOS_(char **to, char **from) { move_text(to, from, LIBRARY(#CLASS #C "EOS_")); }
+#define DESTRUCTOR(CLASS, D) \
+    PUBLIC void CLASS##D##Ev(char **error) { destroy(error, LIBRARY(#CLASS #D "Ev")); }
+#define DESTRUCTORS(CLASS) \
+    DESTRUCTOR(CLASS, D0)  \
+    DESTRUCTOR(CLASS, D1)  \
+    DESTRUCTOR(CLASS, D2)
+#define TEXTS(NAME)                                                                                                                       \
+    CONSTRUCTORS(_ZNSt##NAME, C1)                                                                                                          \
+    CONSTRUCTORS(_ZNSt##NAME, C2)                                                                                                          \
+    PUBLIC char **_ZNSt##NAME##aSERKS_(char **to, char **from) { return assign_text(to, from, LIBRARY("_ZNSt" #NAME "aSERKS_")); }           \
+    PUBLIC char **_ZNSt##NAME##aSEOS_(char **to, char **from) { return swap_texts(to, from); }                                             \
+    DESTRUCTORS(_ZNSt##NAME)                                                                                                              \
+    PUBLIC char *_ZNKSt##NAME##4whatEv(char **error) { return read_text(error); }
+TEXTS(13runtime_error)
+TEXTS(11logic_error)
+/* Those of derived classes are called through tables of virtual functions, and write to the object. */
+DESTRUCTORS(_ZNSt12domain_error)
+DESTRUCTORS(_ZNSt12future_error)
+DESTRUCTORS(_ZNSt12length_error)
+DESTRUCTORS(_ZNSt12out_of_range)
+DESTRUCTORS(_ZNSt16invalid_argument)
+DESTRUCTORS(_ZNSt11range_error)
+DESTRUCTORS(_ZNSt11regex_error)
+DESTRUCTORS(_ZNSt12system_error)
+DESTRUCTORS(_ZNSt14overflow_error)
+DESTRUCTORS(_ZNSt15underflow_error)
+DESTRUCTORS(_ZNSt8ios_base7failureB5cxx11)
+
+/* std::ios_base::failure, whose constructors put a text together. */
+#define FAILURE "_ZNSt8ios_base7failureB5cxx11"
+#define ERROR_CODE "RKSt10error_code"
+#define FAILURES(C)                                                                                                                       \
+    PUBLIC void failure_##C(char **error, char **string) __asm__(FAILURE #C STRING);                                                       \
+    void failure_##C(char **error, char **string) {                                                                                        \
+        ((construct *)LIBRARY(FAILURE #C STRING))(error, read_string(string));                                                             \
+    }                                                                                                                                      \
+    PUBLIC void failure_##C##_code(char **error, char **string, void *code) __asm__(FAILURE #C STRING ERROR_CODE);                         \
+    void failure_##C##_code(char **error, char **string, void *code) {                                                                     \
+        ((void (*)(char **, void *, void *))LIBRARY(FAILURE #C STRING ERROR_CODE))(error, read_string(string), code);                      \
+    }
+FAILURES(C1)
+FAILURES(C2)
 
 /* ---- throwing and catching ---- */
 
@@ -263,7 +367,7 @@ PUBLIC __attribute__((noreturn)) void __cxa_throw(void *thrown, void *type, dest
         __builtin_unreachable();
     }
     __cxa_init_primary_exception(thrown, type, destroy);
-    share_text(thrown, type);
+    share_text_of(thrown, type);
     of(thrown)->references = 1;
     raise_exception(thrown);
 }
@@ -325,7 +429,7 @@ static void adopt(void **pointer, void *thrown, const char *name) {
         return;
     }
     __dsm_load_range(of(thrown), sizeof(struct object));
-    if (change_references(thrown, ADD) == 0) share_text(thrown, of(thrown)->exception.header.type);
+    if (change_references(thrown, ADD) == 0) share_text_of(thrown, of(thrown)->exception.header.type);
     __dsm_store_range(pointer, sizeof *pointer);
     *pointer = thrown;
 }

@@ -27,11 +27,17 @@ struct error_texts {
     struct string what;
 };
 
+/* The counts of references to them. */
+struct counts {
+    void *functions;
+    int uses, weak;
+};
+
 struct error {
     void *functions, *text;
     uintptr_t code[2];
     struct error_texts *texts;
-    void *count;
+    struct counts *counts;
 };
 
 enum { KIND_BITS = 3, ERROR_CODE = 16, COUNTS = 16, OBJECT = 48 };
@@ -62,6 +68,18 @@ static void write_list(uintptr_t address) {
     dsm_rt_store((char *)list, sizeof *list);
     dsm_rt_store((char *)list->components, (long)((size_t)list->capacity * sizeof *list->components));
     for (int i = 0; i < list->count; i++) write_string(&list->components[i].path.text);
+}
+
+/* Gives up an error's reference to its texts: the library counts without checks. False of the last one, which is left to the library. Nothing is
+ * acquired, because nobody changes the texts. */
+static _Bool is_in_use(struct error *error) {
+    enum { SUB = 2, RELAXED = 0 };
+    int one = 1, old;
+    __dsm_atomic_rmw(&error->counts->uses, &one, &old, sizeof old, SUB, RELAXED);
+    if (old == 1) return 0;
+    dsm_rt_store((char *)error, sizeof *error);
+    error->counts = NULL;
+    return 1;
 }
 
 /* Makes an argument valid. What it is: a path that is read (p), written (w), made (r) or whose list is passed without it (l); a list of components that is
@@ -101,9 +119,10 @@ static void argument(char what, uintptr_t value) {
     case 'd': {
         struct error *error = (struct error *)value;
         dsm_rt_store((char *)error, sizeof *error);
-        if (error->texts == NULL) break;
+        if (error->counts == NULL || is_in_use(error)) break;
         /* The counts of references lie in front of what is counted. */
         dsm_rt_store((char *)error->texts - COUNTS, COUNTS + sizeof *error->texts);
+        error->counts->uses = 1;
         write_string(&error->texts->what);
         for (struct path *at = &error->texts->path1; at <= &error->texts->path2; at++) {
             write_string(&at->text);

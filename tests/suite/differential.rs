@@ -66,6 +66,7 @@ programs! {
     cxx_end_regions
     cxx_exception_copies
     cxx_exception_ptr
+    cxx_exception_texts
     cxx_exceptions
     cxx_facets
     cxx_filesystem

@@ -21,6 +21,11 @@ const CONDITION: u64 = 48;
 const FILE: u64 = 16;
 /// A `std::string` itself.
 const STRING: u64 = 32;
+/// A `std::error_code`; a `std::system_error`, and what is derived from it without members.
+const ERROR_CODE: u64 = 16;
+const SYSTEM_ERROR: u64 = 32;
+/// A `std::regex_error`.
+const REGEX_ERROR: u64 = 24;
 /// A `std::locale::facet`: functions, references; one with a pointer to what it has; one with more; those that tell kinds of characters.
 const COUNTED: u64 = 16;
 const FACET: u64 = 24;
@@ -115,6 +120,9 @@ fn table(name: &str) -> Option<&'static [Effect]> {
         | "__cxa_bad_typeid" | "__cxa_throw_bad_array_new_length" => &[],
         "__cxa_init_primary_exception" => &[(W, 0, N(POINTER))],
         "_ZNSt13__future_base12_Result_baseC2Ev" => &[(W, 0, N(16))],
+        "_ZNKSt8ios_base7failureB5cxx114whatEv" => &[(R, 0, N(16))],
+        "_ZNSt11regex_errorC1ENSt15regex_constants10error_typeE" | "_ZNSt11regex_errorC2ENSt15regex_constants10error_typeE" =>
+            &[(W, 0, N(REGEX_ERROR))],
         "_ZSt9terminatev" | "_ZSt18uncaught_exceptionv" | "_ZSt19uncaught_exceptionsv" | "_ZSt15get_new_handlerv" => &[],
         "_ZNSt6chrono3_V212system_clock3nowEv" | "_ZNSt6chrono3_V212steady_clock3nowEv" => &[],
         // The token is in the string itself unless it is longer than any that the library knows.
@@ -219,11 +227,26 @@ fn by_shape(name: &str) -> Option<&'static [Effect]> {
         if ["C1ERKS_", "C2ERKS_", "aSERKS_"].iter().any(|copy| name.ends_with(copy)) {
             return Some(&[(R, 1, N(16)), (W, 0, N(16))]);
         }
+        if ["C1EOS_", "C2EOS_", "aSEOS_"].iter().any(|moved| name.ends_with(moved)) {
+            return Some(&[(W, 1, N(16)), (W, 0, N(16))]);
+        }
         let end = ["D0Ev", "D1Ev", "D2Ev"].iter().any(|d| name.ends_with(d));
         if name.ends_with("4whatEv") {
             return Some(&[(R, 0, N(16))]);
         }
         return if text { Some(&[(R, 1, S), (W, 0, N(16))]) } else { end.then_some(&[(W, 0, N(16))]) };
+    }
+    if let Some(member) = name.strip_prefix("_ZNSt8ios_base7failureB5cxx11") {
+        // The runtime's constructors from a string are in front of the library's, and make its characters valid.
+        return if member.starts_with("C1EPKc") || member.starts_with("C2EPKc") {
+            Some(&[(R, 1, S), (R, 2, N(ERROR_CODE)), (W, 0, N(SYSTEM_ERROR))])
+        } else if member.ends_with("RKSt10error_code") {
+            Some(&[(R, 1, N(STRING)), (R, 2, N(ERROR_CODE)), (W, 0, N(SYSTEM_ERROR))])
+        } else if member.starts_with("C1E") || member.starts_with("C2E") {
+            Some(&[(R, 1, N(STRING)), (W, 0, N(SYSTEM_ERROR))])
+        } else {
+            member.starts_with('D').then_some(&[(W, 0, N(16))])
+        };
     }
     // The other exceptions have a table of virtual functions alone, and a text that is a constant.
     let member = name.strip_prefix("_ZNSt").or(name.strip_prefix("_ZNKSt")).unwrap_or("");
