@@ -130,7 +130,7 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
             out.push("-Wno-pass-failed".into());
         }
         if !typed.own.keeps_places {
-            // Warnings of the pass name lines. Asking for remarks that nothing makes lets clang remember them; flang would make debug information on
+            // Warnings of the pass name lines. A request for remarks that nothing makes lets clang remember them; flang would make debug information on
             // variables as well, and fails at some programs then. The pass takes the lines out again.
             let lines = if typed.front_end == FLANG {
                 "-debug-info-kind=line-tables-only"

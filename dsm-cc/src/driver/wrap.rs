@@ -25,7 +25,7 @@ use super::components;
 use super::error::Error;
 use super::objects;
 
-/// What the link is told to wrap.
+/// What the link has to wrap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wraps {
     /// Symbols that the linker wraps.

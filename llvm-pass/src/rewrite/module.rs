@@ -26,8 +26,8 @@ use super::calls_note::UnknownCalls;
 use super::entries::Entries;
 use super::text_note;
 
-/// Least size of a global that the medium code model reaches at any distance, unless `-mlarge-data-threshold=` says otherwise. The order of sections
-/// alone depends on it here.
+/// Least size of a global that the medium code model reaches at any distance, unless `-mlarge-data-threshold=` says otherwise. Only the order of
+/// sections depends on it.
 const LARGE_BYTES: u64 = 1 << 16;
 
 /// Gives the accesses to flags acquire and release order; everything behind treats them as atomics of the program.
