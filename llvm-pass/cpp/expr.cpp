@@ -134,9 +134,11 @@ bool staysSigned(ScalarEvolution &SE, const Loop *L, const SCEV *Low, const APIn
       return false;
     const SCEV *Rounded = Count->getLHS(), *Slack = SE.getConstant(Size - 1);
     // If that sum wraps, the number is 0.
-    if (How != Counted::ByConstruct && !SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_UGT, Rounded, Slack))
-      return false;
-    LessOnly &= How != Counted::Narrowed;
+    if (How != Counted::ByConstruct) {
+      if (!SE.isLoopEntryGuardedByCond(L, ICmpInst::ICMP_UGT, Rounded, Slack))
+        return false;
+      LessOnly = false;
+    }
     Distance = SE.getMinusSCEV(Rounded, Slack);
   }
   bool Up = Step.isStrictlyPositive();

@@ -14,8 +14,9 @@
 //! be entered only if `low < low + most + 1` as signed numbers. The distance of the two is `most + 1` exactly, so that with a step of 1
 //! all values lie between `low` and `low + most`: none wraps. Downwards it is the same with `>`. With a larger step, `most + 1` has to be
 //! `(distance + step - 1) / step`, and the entry has to tell that this sum does not wrap, unless x counts iterations that a worksharing
-//! construct distributes: of such a loop OpenMP (5.1, 2.11.3) leaves open what happens where the computation of the number of iterations
-//! overflows. Either x is the number of the iteration, and `most` how often the back edge is taken; or x is a counter whose last value is
+//! construct distributes. Of such a loop OpenMP (5.1, 2.11.3) leaves open what happens where the computation of the number of iterations
+//! overflows. Where LLVM has moved the exit to the end of the loop, `most + 1` is the greater of 1 and that number, which the entry says is
+//! not 0. Either x is the number of the iteration, and `most` how often the back edge is taken; or x is a counter whose last value is
 //! the smaller of `most` and something else, which is how compilers bound a thread's part of a static schedule. For dynamic schedules
 //! `most` is the upper bound that the program has told the runtime: parts of the loop end there or before.
 //!

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::extents::Extents;
-use super::slabs::{self, Slabs};
+use super::slabs::{SlabObjects, Slabs};
 
 /// Unit of extents, bytes.
 pub const PAGE: usize = 4096;
@@ -91,7 +91,7 @@ pub struct Arena {
     partial: [Vec<usize>; CLASSES],
     places: Arc<Slabs>,
     /// Places of slabs that are no more, by class.
-    unused_places: [Vec<&'static slabs::Slab>; CLASSES],
+    unused_places: [Vec<&'static SlabObjects>; CLASSES],
     /// By first page.
     large: HashMap<usize, Large>,
 }
@@ -170,7 +170,7 @@ impl Arena {
             }
         };
         let place =
-            self.unused_places[class].pop().unwrap_or_else(|| Box::leak(Box::new(slabs::Slab::new(class))));
+            self.unused_places[class].pop().unwrap_or_else(|| Box::leak(Box::new(SlabObjects::new(class))));
         place.set_index(index);
         self.places.set(taken.start * PAGE, Some(place));
         self.partial[class].push(index);

@@ -8,9 +8,9 @@ use super::arena::{SLAB_BYTES, class_bytes};
 /// Units of [`SLAB_BYTES`] that one table has entries for.
 const TABLE: usize = 1 << 14;
 
-/// A slab of objects of one class. It stays where it is while the process lives, as others may be looking at it when all its objects are free.
+/// The objects of a slab, which are of one class. It stays where it is while the process lives, as others may be looking at it when all its objects are free.
 #[derive(Debug)]
-pub struct Slab {
+pub struct SlabObjects {
     class: usize,
     /// What the arena knows it by.
     index: AtomicUsize,
@@ -18,11 +18,15 @@ pub struct Slab {
     live: Box<[AtomicBool]>,
 }
 
-impl Slab {
-    /// A slab of which the program has nothing.
-    pub fn new(class: usize) -> Slab {
+impl SlabObjects {
+    /// Those of a slab of which the program has nothing.
+    pub fn new(class: usize) -> SlabObjects {
         let count = SLAB_BYTES / class_bytes(class);
-        Slab { class, index: AtomicUsize::new(0), live: (0..count).map(|_| AtomicBool::new(false)).collect() }
+        SlabObjects {
+            class,
+            index: AtomicUsize::new(0),
+            live: (0..count).map(|_| AtomicBool::new(false)).collect(),
+        }
     }
 
     /// What the arena knows it by. The arena is locked.
@@ -67,7 +71,7 @@ impl Place<'_> {
     }
 }
 
-type Table = Box<[AtomicPtr<Slab>; TABLE]>;
+type Table = Box<[AtomicPtr<SlabObjects>; TABLE]>;
 
 /// The slabs of an arena, by where they lie.
 #[derive(Debug)]
@@ -81,7 +85,7 @@ impl Slabs {
 
     /// The slab in which an offset of the arena lies.
     #[inline(always)]
-    pub fn slab_at(&self, offset: usize) -> Option<&'static Slab> {
+    pub fn slab_at(&self, offset: usize) -> Option<&'static SlabObjects> {
         let unit = offset / SLAB_BYTES;
         let slab = self.0.get(unit / TABLE)?.get()?[unit % TABLE].load(Ordering::Acquire);
         // SAFETY: a slab once set lives for ever.
@@ -91,14 +95,14 @@ impl Slabs {
     /// The place of a slab's object that begins at an offset of the arena.
     #[inline(always)]
     pub fn find(&self, offset: usize) -> Option<Place<'static>> {
-        let Slab { class, live, .. } = self.slab_at(offset)?;
+        let SlabObjects { class, live, .. } = self.slab_at(offset)?;
         let (inside, bytes) = ((offset % SLAB_BYTES) as u32, class_bytes(*class) as u32);
         let live = live.get((inside / bytes) as usize).filter(|_| inside.is_multiple_of(bytes))?;
         Some(Place { class: *class, live })
     }
 
     /// Says which slab is at an offset of the arena from now on.
-    pub fn set(&self, offset: usize, slab: Option<&'static Slab>) {
+    pub fn set(&self, offset: usize, slab: Option<&'static SlabObjects>) {
         let unit = offset / SLAB_BYTES;
         let table = self.0[unit / TABLE]
             .get_or_init(|| Box::new([const { AtomicPtr::new(std::ptr::null_mut()) }; TABLE]));
