@@ -189,6 +189,7 @@ programs! {
     protected_pages
     queries
     queue_pool
+    racing_values
     random_loads
     random_numbers
     recursion

@@ -51,3 +51,14 @@ fn programs_2() {
 fn programs_3() {
     check(3);
 }
+
+/// A home that gets differences in messages finds by what bytes had been that others have changed them, too.
+#[test]
+fn values_that_race_do_not_mix() {
+    let name = "racing_values";
+    let number = program::all_names().iter().position(|other| other == name).expect("the program is there");
+    let mut program = program::Program::load(name);
+    program.environment.push(("DSM_TRANSPORT".into(), "stream".into()));
+    let failures = differential::check(&program, &[configuration(number)]);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

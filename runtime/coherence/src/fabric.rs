@@ -20,7 +20,7 @@ use dsm_abi::atomic::Update;
 
 use crate::Part;
 use crate::block_word::BlockWord;
-use crate::calls::runs_of;
+use crate::calls::{GroupChange, bytes_in_part};
 use crate::migration_on_miss::hint;
 pub use crate::open::{close, is_open};
 use crate::types::{Block, Chunk, Extent, Header, Notice, Rank, Record, Timestamp};
@@ -604,46 +604,43 @@ pub trait Fabric {
     }
     /// Hands on the bytes in which an own block differs from its twin: offset in the block, and what they are.
     fn visit_changes(&self, block: Block, with: impl FnMut(usize, &[u8]));
-    /// The same in groups of bytes: the offset of each, which of its bytes differ, and its bytes, of which the others may be anything.
-    fn visit_changed_groups(&self, block: Block, mut with: impl FnMut(usize, u64, &[u8; GROUP])) {
-        let mut group: Option<(usize, u64, [u8; GROUP])> = None;
+    /// The same in groups of bytes. Where programs do not race, what the bytes had been may be anything.
+    fn visit_changed_groups(&self, block: Block, mut with: impl FnMut(&GroupChange<'_>)) {
+        let mut hand_on = |first, changed, new: &[u8]| {
+            let old = &[0; GROUP][..bytes_in_part(changed).count_ones() as usize];
+            with(&GroupChange { offset: first, changed, new, old });
+        };
+        let mut group: Option<(usize, u64, Vec<u8>)> = None;
         self.visit_changes(block, |offset, bytes| {
             for (at, byte) in (offset..).zip(bytes) {
                 let first = at - at % GROUP;
                 if let Some((before, changed, bytes)) = group.take_if(|(before, ..)| *before != first) {
-                    with(before, changed, &bytes);
+                    hand_on(before, changed, &bytes);
                 }
-                let (_, changed, bytes) = group.get_or_insert((first, 0, [0; GROUP]));
+                let (_, changed, bytes) = group.get_or_insert((first, 0, Vec::with_capacity(GROUP)));
                 *changed |= 1 << (at - first);
-                bytes[at - first] = *byte;
+                bytes.push(*byte);
             }
         });
         if let Some((first, changed, bytes)) = group {
-            with(first, changed, &bytes);
+            hand_on(first, changed, &bytes);
         }
     }
     /// Writes bytes of a peer's block from an offset on, and no others, some time before the next flush of it.
     fn post_bytes(&self, to: Rank, block: Block, offset: usize, bytes: &[u8]) -> impl Future<Output = ()>;
-    /// The same of those bytes whose bits are set in `changed`. The offset is that of a group.
-    fn post_group(
-        &self,
-        to: Rank,
-        block: Block,
-        offset: usize,
-        changed: u64,
-        bytes: &[u8],
-    ) -> impl Future<Output = ()> {
+    /// The same of those bytes of a group that were changed, but for halves of words that race.
+    fn post_group(&self, to: Rank, block: Block, change: &GroupChange<'_>) -> impl Future<Output = ()> {
         async move {
-            for run in runs_of(changed) {
-                self.post_bytes(to, block, offset + run.start, &bytes[run]).await;
+            for (offset, bytes) in change.runs() {
+                self.post_bytes(to, block, offset, bytes).await;
             }
         }
     }
     /// Writes bytes of an own block's twin.
     fn patch_twin(&self, block: Block, offset: usize, bytes: &[u8]);
-    /// The same of those bytes whose bits are set in `changed`.
-    fn patch_twin_group(&self, block: Block, offset: usize, changed: u64, bytes: &[u8]) {
-        runs_of(changed).for_each(|run| self.patch_twin(block, offset + run.start, &bytes[run]));
+    /// The same of those bytes of a group that were changed.
+    fn patch_twin_group(&self, block: Block, change: &GroupChange<'_>) {
+        change.runs().for_each(|(offset, bytes)| self.patch_twin(block, offset, bytes));
     }
     /// Replaces the own blocks.
     fn overwrite(&self, extent: Extent, contents: &[u8]);

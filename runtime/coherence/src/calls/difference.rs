@@ -1,8 +1,13 @@
 //! Differences of blocks against their twins, as messages have them.
 //!
-//! Of each block the number of bytes that follow, and then what was changed. Runs of bytes, where that is shorter: the offsets of the first and the last one in the block, and what they are.
-//! Where bytes change here and there, as those of integers whose upper bytes stay, each group of [`GROUP`] bytes: an offset that is one too large, its offset, a bit for each of its bytes that was changed, and
-//! its bytes up to the last one that was. So a block takes a fifth more than its size at most. Offsets have 16 bits.
+//! Of each block the number of bytes that follow, and then what was changed:
+//!
+//! - A run of bytes: the offsets of the first and the last one in the block, and what they are.
+//! - A group of [`GROUP`] bytes, where bytes change here and there, as those of integers whose upper bytes stay: an offset that is one too large, its offset, a bit for each of its bytes that was changed, and
+//!   what those are.
+//!
+//! Where not all bytes of an aligned half of a word were changed, those that were also have with them what they had been: the home compares that with what is there, and so finds halves that others have changed, too
+//! ([`GroupChange`]). In a run they are at its ends; halves in which there are two runs are in groups. Offsets have 16 bits.
 
 use std::ops::Range;
 
@@ -16,18 +21,64 @@ const HEAD_BYTES: usize = 4;
 const MASK_BYTES: usize = 8;
 /// Longest block whose offsets have 16 bits.
 const LONGEST_BLOCK: usize = 1 << 16;
+/// Bytes of half a word: a variable that programs let race is mostly one.
+const HALF: usize = 4;
+/// The lowest bit of each half in the mask of a group.
+const FIRST_OF_HALVES: u64 = u64::MAX / ((1 << HALF) - 1);
 
-/// Most bytes that the difference of a block takes.
+/// What was changed in a group of bytes of a block since its twin was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupChange<'a> {
+    /// In the block.
+    pub offset: usize,
+    /// A bit for each byte that was changed.
+    pub changed: u64,
+    /// What those are, one after the other.
+    pub new: &'a [u8],
+    /// What those of them had been in whose aligned half of a word not all were changed ([`bytes_in_part`]), one after the other. Where another process has changed one of them to something else since then,
+    /// the half stays as that process has left it: see `dsm_comm::diff`.
+    pub old: &'a [u8],
+}
+
+impl GroupChange<'_> {
+    /// The runs of bytes that were changed: their offsets in the block, and what they are.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut rest = self.new;
+        runs_of(self.changed).map(move |run| {
+            let (bytes, behind) = rest.split_at(run.len());
+            rest = behind;
+            (self.offset + run.start, bytes)
+        })
+    }
+}
+
+/// Those bytes of the mask of a group in whose halves of words not all are.
+pub fn bytes_in_part(changed: u64) -> u64 {
+    let whole = changed & changed >> 1;
+    let whole = whole & whole >> 2 & FIRST_OF_HALVES;
+    changed & !(whole * ((1 << HALF) - 1))
+}
+
+/// Whether a half of a word has bytes of two runs.
+fn splits_half(changed: u64) -> bool {
+    let last_of_halves = FIRST_OF_HALVES << (HALF - 1);
+    let starts = changed & !((changed & !last_of_halves) << 1);
+    let two_further = (starts >> 2) & (FIRST_OF_HALVES * 0b11);
+    let three_further = (starts >> 3) & FIRST_OF_HALVES;
+    starts & (two_further | three_further) != 0
+}
+
+/// Most bytes that the difference of a block takes: of each half three bytes and what they had been, in groups.
 pub const fn most_bytes(block_bytes: usize) -> usize {
     assert!(block_bytes <= LONGEST_BLOCK);
-    LENGTH_BYTES + block_bytes.div_ceil(GROUP) * (HEAD_BYTES + MASK_BYTES + GROUP)
+    LENGTH_BYTES + block_bytes.div_ceil(GROUP) * (HEAD_BYTES + MASK_BYTES + GROUP / HALF * (HALF - 1) * 2)
 }
 
 /// Encodes the difference of an own block, and returns its length; `None` if there is not space enough.
 pub(super) fn encode<F: Fabric>(fabric: &F, block: Block, into: &mut [u8]) -> Option<usize> {
     assert!(fabric.block_bytes(block) <= LONGEST_BLOCK);
     let mut encoder = Encoder::new(into);
-    fabric.visit_changed_groups(block, |offset, changed, bytes| encoder.add_group(offset, changed, bytes));
+    fabric.visit_changed_groups(block, |change| encoder.add_group(change));
     encoder.end()
 }
 
@@ -35,7 +86,7 @@ struct Encoder<'a> {
     bytes: &'a mut [u8],
     /// May be more than there is space for.
     length: usize,
-    /// Where the last run is, and its offsets.
+    /// Where the last run is, if nothing is behind it, and its offsets.
     run: Option<(usize, usize, usize)>,
 }
 
@@ -50,40 +101,48 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// Appends the changed bytes of a group, behind those that are there.
-    fn add_group(&mut self, offset: usize, changed: u64, bytes: &[u8; GROUP]) {
-        if changed == u64::MAX {
-            return self.add(offset, bytes);
-        }
-        let runs = (changed & !(changed << 1)).count_ones() as usize;
-        let bytes_of_runs = runs * HEAD_BYTES + changed.count_ones() as usize;
-        if bytes_of_runs <= HEAD_BYTES + MASK_BYTES + reach(changed) {
-            return runs_of(changed).for_each(|run| self.add(offset + run.start, &bytes[run]));
-        }
-        self.run = None;
-        let ([a, b], [c, d]) = ((offset as u16 + 1).to_le_bytes(), (offset as u16).to_le_bytes());
-        self.put(self.length, &[a, b, c, d]);
-        self.put(self.length + HEAD_BYTES, &changed.to_le_bytes());
-        let bytes = &bytes[..reach(changed)];
-        self.put(self.length + HEAD_BYTES + MASK_BYTES, bytes);
-        self.length += HEAD_BYTES + MASK_BYTES + bytes.len();
-    }
-
-    /// Appends bytes from an offset on, behind those that are there.
-    fn add(&mut self, offset: usize, bytes: &[u8]) {
-        let (at, first) = match self.run {
-            Some((at, first, last)) if last + 1 == offset => (at, first),
-            _ => {
-                self.length += HEAD_BYTES;
-                (self.length - HEAD_BYTES, offset)
-            }
-        };
+    fn append(&mut self, bytes: &[u8]) {
         self.put(self.length, bytes);
         self.length += bytes.len();
-        let last = offset + bytes.len() - 1;
+    }
+
+    /// Appends the changes of a group, behind those that are there.
+    fn add_group(&mut self, change: &GroupChange<'_>) {
+        let GroupChange { offset, changed, new, mut old } = *change;
+        let runs = (changed & !(changed << 1)).count_ones() as usize;
+        if runs * HEAD_BYTES <= HEAD_BYTES + MASK_BYTES && !splits_half(changed) {
+            return change.runs().for_each(|(offset, new)| old = self.add(offset, new, old));
+        }
+        self.run = None;
+        self.append(&(offset as u16 + 1).to_le_bytes());
+        self.append(&(offset as u16).to_le_bytes());
+        self.append(&changed.to_le_bytes());
+        self.append(new);
+        self.append(old);
+    }
+
+    /// Appends a run of bytes from an offset on, behind those that are there. Returns what is left of what bytes had been.
+    fn add<'o>(&mut self, offset: usize, new: &[u8], old: &'o [u8]) -> &'o [u8] {
+        let ends = Ends::of(offset, new.len());
+        let (old_first, old) = old.split_at(ends.first);
+        let (old_last, old) = old.split_at(ends.last);
+        let (at, first) = match self.run {
+            // Inside the block the run of the group before ends, and this one begins, where a half does.
+            Some((at, first, last)) if last + 1 == offset => (at, first),
+            _ => {
+                let at = self.length;
+                self.length += HEAD_BYTES;
+                self.append(old_first);
+                (at, offset)
+            }
+        };
+        self.append(new);
+        self.append(old_last);
+        let last = offset + new.len() - 1;
         let ([a, b], [c, d]) = ((first as u16).to_le_bytes(), (last as u16).to_le_bytes());
         self.put(at, &[a, b, c, d]);
         self.run = Some((at, first, last));
+        old
     }
 
     fn end(mut self) -> Option<usize> {
@@ -108,7 +167,7 @@ impl<'a> Differences<'a> {
             let mut changes;
             (changes, rest) = split(rest).ok_or(Malformed)?;
             while !changes.is_empty() {
-                let (change, behind) = first_change(changes).ok_or(Malformed)?;
+                let (change, behind) = first_encoded(changes).ok_or(Malformed)?;
                 if change.end() > block_bytes {
                     return Err(Malformed);
                 }
@@ -127,7 +186,7 @@ impl<'a> Differences<'a> {
     pub(crate) fn next_block(&mut self) -> Changes<'a> {
         let (changes, rest) = split(self.0).unwrap_or_default();
         self.0 = rest;
-        Changes(changes)
+        Changes { encoded: changes, run: None }
     }
 }
 
@@ -136,33 +195,102 @@ impl<'a> Differences<'a> {
 pub(crate) enum Change<'a> {
     /// These bytes from the offset on.
     Run(usize, &'a [u8]),
-    /// Of the bytes from the offset on, those whose bits are set.
-    Group(usize, u64, &'a [u8]),
-}
-
-impl Change<'_> {
-    /// Offset behind it.
-    fn end(&self) -> usize {
-        let (Change::Run(offset, bytes) | Change::Group(offset, _, bytes)) = self;
-        offset + bytes.len()
-    }
+    Group(GroupChange<'a>),
 }
 
 /// Changes of a block.
-pub(crate) struct Changes<'a>(&'a [u8]);
+pub(crate) struct Changes<'a> {
+    encoded: &'a [u8],
+    /// What is left of the last run.
+    run: Option<Run<'a>>,
+}
 
 impl<'a> Iterator for Changes<'a> {
     type Item = Change<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (change, rest) = first_change(self.0)?;
-        self.0 = rest;
+        let run = match self.run.take() {
+            Some(run) => run,
+            None => {
+                let (encoded, rest) = first_encoded(self.encoded)?;
+                self.encoded = rest;
+                match encoded {
+                    Encoded::Run(run) => run,
+                    Encoded::Group(change) => return Some(Change::Group(change)),
+                }
+            }
+        };
+        let (change, rest) = run.split();
+        self.run = rest;
         Some(change)
     }
 }
 
+/// A change as it is encoded.
+enum Encoded<'a> {
+    Run(Run<'a>),
+    Group(GroupChange<'a>),
+}
+
+impl Encoded<'_> {
+    /// Offset behind what was changed.
+    fn end(&self) -> usize {
+        match self {
+            Encoded::Run(run) => run.offset + run.new.len(),
+            Encoded::Group(change) => change.offset + GROUP - change.changed.leading_zeros() as usize,
+        }
+    }
+}
+
+/// A run of bytes, or what is left of it.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    offset: usize,
+    new: &'a [u8],
+    /// What those had been that are in halves with other bytes, at either end.
+    old_first: &'a [u8],
+    old_last: &'a [u8],
+}
+
+impl<'a> Run<'a> {
+    /// The change of the first bytes, which are in one half of a word or in whole ones, and what is left.
+    fn split(self) -> (Change<'a>, Option<Run<'a>>) {
+        let Run { offset, new, old_first, old_last } = self;
+        let (bytes, old) = match (old_first.len(), new.len() - old_last.len()) {
+            (0, 0) => (new.len(), old_last),
+            (0, in_whole_halves) => (in_whole_halves, &[][..]),
+            (in_first, _) => (in_first, old_first),
+        };
+        let (now, later) = new.split_at(bytes);
+        let rest = Run { offset: offset + bytes, new: later, old_first: &[], old_last };
+        let change = if old.is_empty() { Change::Run(offset, now) } else { part_of_half(offset, now, old) };
+        (change, (!later.is_empty()).then_some(rest))
+    }
+}
+
+/// The change of some bytes of a half of a word.
+fn part_of_half<'a>(offset: usize, new: &'a [u8], old: &'a [u8]) -> Change<'a> {
+    let at = offset % GROUP;
+    Change::Group(GroupChange { offset: offset - at, changed: ((1 << new.len()) - 1) << at, new, old })
+}
+
+/// How many bytes of a run are in halves of words with others that are not in it.
+struct Ends {
+    first: usize,
+    /// 0 if the last one is in the same half as the first.
+    last: usize,
+}
+
+impl Ends {
+    fn of(offset: usize, bytes: usize) -> Self {
+        let end = offset + bytes;
+        let first = (offset.next_multiple_of(HALF) - offset).min(bytes);
+        Ends { first, last: (end % HALF).min(bytes - first) }
+    }
+}
+
 /// The runs of bits in a mask.
-pub(crate) fn runs_of(mut mask: u64) -> impl Iterator<Item = Range<usize>> {
+fn runs_of(mut mask: u64) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
         let start = mask.trailing_zeros();
         let length = mask.checked_shr(start)?.trailing_ones();
@@ -172,11 +300,6 @@ pub(crate) fn runs_of(mut mask: u64) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Bytes of a group up to the last one that was changed.
-fn reach(changed: u64) -> usize {
-    GROUP - changed.leading_zeros() as usize
-}
-
 /// The changes of the first block, and what is behind them.
 fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>()?;
@@ -184,19 +307,23 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The first change, and what is behind it.
-fn first_change(changes: &[u8]) -> Option<(Change<'_>, &[u8])> {
+fn first_encoded(changes: &[u8]) -> Option<(Encoded<'_>, &[u8])> {
     let ([a, b, c, d], rest) = changes.split_first_chunk::<HEAD_BYTES>()?;
     let offset = |low: u8, high: u8| usize::from(u16::from_le_bytes([low, high]));
     let (first, last) = (offset(*a, *b), offset(*c, *d));
     if first == last + 1 && last.is_multiple_of(GROUP) {
         let (changed, rest) = rest.split_first_chunk::<MASK_BYTES>()?;
         let changed = u64::from_le_bytes(*changed);
-        let (contents, rest) = rest.split_at_checked(reach(changed))?;
-        return Some((Change::Group(last, changed, contents), rest));
+        let (new, rest) = rest.split_at_checked(changed.count_ones() as usize)?;
+        let (old, rest) = rest.split_at_checked(bytes_in_part(changed).count_ones() as usize)?;
+        return Some((Encoded::Group(GroupChange { offset: last, changed, new, old }), rest));
     }
-    let length = last.checked_sub(first)? + 1;
-    let (contents, rest) = rest.split_at_checked(length)?;
-    Some((Change::Run(first, contents), rest))
+    let bytes = last.checked_sub(first)? + 1;
+    let ends = Ends::of(first, bytes);
+    let (old_first, rest) = rest.split_at_checked(ends.first)?;
+    let (new, rest) = rest.split_at_checked(bytes)?;
+    let (old_last, rest) = rest.split_at_checked(ends.last)?;
+    Some((Encoded::Run(Run { offset: first, new, old_first, old_last }), rest))
 }
 
 #[cfg(test)]
@@ -210,30 +337,61 @@ mod tests {
         for (number, group) in changed.chunks(GROUP).enumerate() {
             let mask =
                 group.iter().enumerate().fold(0, |mask, (at, changed)| mask | u64::from(*changed) << at);
-            let bytes = std::array::from_fn(|at| (number * GROUP + at) as u8 + 1);
+            let offset = number * GROUP;
+            let of = |mask: u64| {
+                (0..GROUP).filter(move |at| mask >> at & 1 == 1).map(move |at| (offset + at) as u8 + 1)
+            };
+            let (new, old): (Vec<_>, Vec<_>) =
+                (of(mask).collect(), of(bytes_in_part(mask)).map(|byte| !byte).collect());
             if mask != 0 {
-                encoder.add_group(number * GROUP, mask, &bytes);
+                encoder.add_group(&GroupChange { offset, changed: mask, new: &new, old: &old });
             }
         }
         encoder.end()
     }
 
-    /// What changes of a block write.
-    fn written(changes: Changes<'_>) -> Vec<Option<u8>> {
+    /// What changes of a block write, and whether it is known what that had been.
+    fn written(changes: Changes<'_>) -> Vec<Option<(u8, bool)>> {
         let mut found = vec![None; BLOCK];
         for change in changes {
             match change {
                 Change::Run(offset, bytes) => {
-                    (offset..).zip(bytes).for_each(|(at, byte)| found[at] = Some(*byte));
+                    assert!(offset.is_multiple_of(HALF) && bytes.len().is_multiple_of(HALF));
+                    (offset..).zip(bytes).for_each(|(at, byte)| found[at] = Some((*byte, false)));
                 }
-                Change::Group(offset, changed, bytes) => {
-                    for at in runs_of(changed).flatten() {
-                        found[offset + at] = Some(bytes[at]);
+                Change::Group(change) => {
+                    let mut old = change.old.iter();
+                    for (offset, bytes) in change.runs() {
+                        for (at, byte) in (offset..).zip(bytes) {
+                            let is_known = bytes_in_part(change.changed) >> (at % GROUP) & 1 == 1;
+                            assert!(found[at].is_none() && (!is_known || old.next() == Some(&!byte)));
+                            found[at] = Some((*byte, is_known));
+                        }
                     }
+                    assert_eq!(old.next(), None);
                 }
             }
         }
         found
+    }
+
+    /// Changes in one half of a word are in one group: it stays as a whole, or changes as a whole.
+    #[test]
+    fn halves_of_words_are_not_divided() {
+        for changed in patterns() {
+            let mut message = [0; most_bytes(BLOCK)];
+            let length = encoded(&changed, &mut message).expect("there is space");
+            let mut differences =
+                Differences::decode([BLOCK].into_iter(), &message[..length]).expect("it is right");
+            let mut changes_of_half = [0; BLOCK / HALF];
+            for change in differences.next_block() {
+                if let Change::Group(change) = change {
+                    let halves = (0..GROUP / HALF).filter(|half| change.changed >> (half * HALF) & 0xf != 0);
+                    halves.for_each(|half| changes_of_half[change.offset / HALF + half] += 1);
+                }
+            }
+            assert!(changes_of_half.iter().all(|changes| *changes < 2), "{changed:?}");
+        }
     }
 
     /// Every second, third and so on byte, from each of the first on; all from one on, all up to one, and none.
@@ -241,10 +399,13 @@ mod tests {
         let every = |step: usize, first: usize| (0..BLOCK).map(|at| at >= first && at % step == 0).collect();
         let up_to = (0..=BLOCK).map(|end| (0..BLOCK).map(|at| at < end).collect());
         let pairs = (2..40).map(|step| (0..BLOCK).map(|at| at % step < 2).collect());
+        let halves =
+            (0..256).map(|bits: u32| (0..BLOCK).map(|at| at / 8 == 3 && bits >> (at % 8) & 1 == 1).collect());
         (1..9)
             .flat_map(move |step| [0, 1, 5, GROUP, BLOCK].map(|first| every(step, first)))
             .chain(up_to)
             .chain(pairs)
+            .chain(halves)
     }
 
     #[test]
@@ -256,8 +417,9 @@ mod tests {
             let second = encoded(&[true; BLOCK], &mut message[first..]).expect("there is space");
             let message = &message[..first + second];
             let mut differences = Differences::decode([BLOCK; 2].into_iter(), message).expect("it is right");
+            let is_in_part = |at: usize| !changed[at - at % HALF..][..HALF].iter().all(|changed| *changed);
             let expected: Vec<_> =
-                changed.iter().enumerate().map(|(at, changed)| changed.then_some(at as u8 + 1)).collect();
+                (0..BLOCK).map(|at| changed[at].then(|| (at as u8 + 1, is_in_part(at)))).collect();
             assert_eq!(written(differences.next_block()), expected);
             let all: [u8; BLOCK] = std::array::from_fn(|at| at as u8 + 1);
             assert_eq!(differences.next_block().collect::<Vec<_>>(), [Change::Run(0, &all)]);
@@ -289,25 +451,26 @@ mod tests {
         fn decode(blocks: usize, message: &[u8]) -> Result<Differences<'_>, Malformed> {
             Differences::decode(std::iter::repeat_n(4, blocks), message)
         }
-        let right = [7, 0, 0, 0, 1, 0, 3, 0, 1, 2, 3];
+        // Bytes 1 to 3 with what they had been.
+        let right = [10, 0, 0, 0, 1, 0, 3, 0, 1, 2, 3, 7, 8, 9];
         assert!(decode(1, &right).is_ok() && decode(0, &[]).is_ok() && decode(2, &[0; 8]).is_ok());
         assert!(decode(0, &right).is_err() && decode(2, &right).is_err());
         for less in 0..right.len() {
             assert!(decode(1, &right[..less]).is_err());
         }
         // The end of the block, of the runs, and a run that ends before it begins.
-        for (at, byte) in [(6, 4), (4, 2), (0, 6), (0, 8), (4, 4)] {
+        for (at, byte) in [(6, 4), (4, 2), (0, 9), (0, 11), (4, 4)] {
             let mut wrong = right;
             wrong[at] = byte;
             assert!(decode(1, &wrong).is_err(), "byte {at} = {byte}");
         }
-        let right = [15, 0, 0, 0, 1, 0, 0, 0, 0b101, 0, 0, 0, 0, 0, 0, 0, 7, 8, 9];
+        let right = [16, 0, 0, 0, 1, 0, 0, 0, 0b101, 0, 0, 0, 0, 0, 0, 0, 7, 9, 1, 3];
         assert!(decode(1, &right).is_ok());
         for less in 0..right.len() {
             assert!(decode(1, &right[..less]).is_err());
         }
-        // More or fewer bytes than the mask has, and an offset that no group has.
-        for (at, byte) in [(8, 0b1101), (8, 1), (15, 1), (4, 2), (6, 1)] {
+        // More bytes than there are, nothing of what they had been to be there, more than the block has, and an offset that no group has.
+        for (at, byte) in [(9, 1), (8, 0b111), (12, 1), (15, 1), (4, 3), (6, 1)] {
             let mut wrong = right;
             wrong[at] = byte;
             assert!(decode(1, &wrong).is_err(), "byte {at} = {byte}");

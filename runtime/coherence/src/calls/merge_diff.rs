@@ -116,9 +116,7 @@ impl<F: Fabric> Segment<'_, F> {
                             Change::Run(offset, bytes) => {
                                 fabric.post_bytes(self.at, block, offset, bytes).await;
                             }
-                            Change::Group(offset, changed, bytes) => {
-                                fabric.post_group(self.at, block, offset, changed, bytes).await;
-                            }
+                            Change::Group(change) => fabric.post_group(self.at, block, &change).await,
                         }
                     }
                 }

@@ -40,9 +40,8 @@ use crate::segment::{Busy, Seen, Segment};
 use crate::types::{Block, CHUNK_BLOCKS, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault};
 use batch::Batched;
-pub use difference::most_bytes as most_difference_bytes;
-pub(crate) use difference::runs_of;
 use difference::{Change, Differences};
+pub use difference::{GroupChange, bytes_in_part, most_bytes as most_difference_bytes};
 use lend::{Lent, Refused};
 use merge_diff::{Merged, Source};
 pub use serve::serve;
@@ -299,9 +298,7 @@ impl<F: Fabric> Coherence<F> {
             for change in differences.next_block().filter(|_| merged.blocks & block.bit() != 0) {
                 match change {
                     Change::Run(offset, bytes) => self.fabric.patch_twin(block, offset, bytes),
-                    Change::Group(offset, changed, bytes) => {
-                        self.fabric.patch_twin_group(block, offset, changed, bytes);
-                    }
+                    Change::Group(change) => self.fabric.patch_twin_group(block, &change),
                 }
             }
         }

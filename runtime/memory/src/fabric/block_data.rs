@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use dsm_abi::atomic::Update;
 use dsm_abi::state;
-use dsm_coherence::{Block, Extent, Fabric, GROUP, Rank};
+use dsm_coherence::calls::bytes_in_part;
+use dsm_coherence::{Block, Extent, Fabric, GROUP, GroupChange, Rank};
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
@@ -160,27 +161,31 @@ impl SegmentFabric {
     }
 
     /// The same in groups.
-    pub(super) fn each_changed_group(&self, block: Block, mut with: impl FnMut(usize, u64, &[u8; GROUP])) {
+    pub(super) fn each_changed_group(&self, block: Block, mut with: impl FnMut(&GroupChange<'_>)) {
         let own = self.own_data(block);
         for Piece { start, twin, bytes } in self.twins.pieces(self.rank, Extent::single(block)) {
-            let with = |at, changed, new: &[u8; GROUP]| with(start + at, changed, new);
+            let with = |at, changed, new: &_, old: &_| {
+                let (new, bytes) = diff::pack(new, changed);
+                let (old, old_bytes) = diff::pack(old, bytes_in_part(changed));
+                let (new, old) = (&new[..bytes], &old[..old_bytes]);
+                with(&GroupChange { offset: start + at, changed, new, old });
+            };
             // SAFETY: as above.
             unsafe { diff::each_group(own.add(start), self.own.address(twin), bytes, with) }
         }
     }
 
-    /// Writes those bytes of a group of an own block, or of its twin, whose bits are set.
-    pub(super) fn put_group(&self, block: Block, twin: bool, offset: usize, changed: u64, bytes: &[u8]) {
+    /// Writes those bytes of a group of an own block, or of its twin, that were changed; in the block, but for halves of words that race.
+    pub(super) fn put_group(&self, block: Block, twin: bool, change: &GroupChange<'_>) {
+        let GroupChange { offset, changed, new, old } = *change;
         assert!(offset.is_multiple_of(GROUP) && offset + GROUP <= self.geometry.block_bytes(block));
-        let mut group = [0; GROUP];
-        group[..bytes.len()].copy_from_slice(bytes);
-        let place = match twin {
-            true => self.own.address(self.twins.offset(self.rank, block, offset)),
+        let (place, in_part, old) = match twin {
+            true => (self.own.address(self.twins.offset(self.rank, block, offset)), 0, &[][..]),
             // SAFETY: inside the block by the assertion.
-            false => unsafe { self.own_data(block).add(offset) },
+            false => (unsafe { self.own_data(block).add(offset) }, bytes_in_part(changed), old),
         };
         // SAFETY: the group is inside the block, or inside the twin, which is used by who holds the chunk, by the assertion.
-        unsafe { diff::patch_group(place, changed, &group) }
+        unsafe { diff::patch_group(place, changed, new, in_part, old) }
     }
 
     /// Writes some bytes of an own block.

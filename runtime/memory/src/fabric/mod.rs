@@ -20,8 +20,8 @@ use dsm_abi::atomic::Update;
 use dsm_abi::state;
 use dsm_coherence::calls as protocol;
 use dsm_coherence::{
-    Block, BlockWord, Chunk, Exchange, Extent, Fabric, GROUP, Gate, Header, Look, MarkKind, Notice, Part,
-    Parts, Rank, Record, Timestamp, Word,
+    Block, BlockWord, Chunk, Exchange, Extent, Fabric, Gate, GroupChange, Header, Look, MarkKind, Notice,
+    Part, Parts, Rank, Record, Timestamp, Word,
 };
 use dsm_comm::copy::copy;
 use dsm_comm::segment::MemoryFile;
@@ -688,20 +688,13 @@ impl Fabric for SegmentFabric {
         ready(())
     }
 
-    fn visit_changed_groups(&self, block: Block, with: impl FnMut(usize, u64, &[u8; GROUP])) {
+    fn visit_changed_groups(&self, block: Block, with: impl FnMut(&GroupChange<'_>)) {
         self.each_changed_group(block, with);
     }
 
-    fn post_group(
-        &self,
-        to: Rank,
-        block: Block,
-        offset: usize,
-        changed: u64,
-        bytes: &[u8],
-    ) -> impl Future<Output = ()> {
+    fn post_group(&self, to: Rank, block: Block, change: &GroupChange<'_>) -> impl Future<Output = ()> {
         assert_eq!(to.0, self.rank, "differences in messages are for the process that executes them");
-        self.put_group(block, false, offset, changed, bytes);
+        self.put_group(block, false, change);
         ready(())
     }
 
@@ -713,8 +706,8 @@ impl Fabric for SegmentFabric {
         self.put_twin_bytes(block, offset, bytes);
     }
 
-    fn patch_twin_group(&self, block: Block, offset: usize, changed: u64, bytes: &[u8]) {
-        self.put_group(block, true, offset, changed, bytes);
+    fn patch_twin_group(&self, block: Block, change: &GroupChange<'_>) {
+        self.put_group(block, true, change);
     }
 
     fn overwrite(&self, extent: Extent, contents: &[u8]) {

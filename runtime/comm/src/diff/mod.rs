@@ -8,7 +8,13 @@
 //! union-find structure, for example. Byte by byte, the bytes that one of them happens not to change would make a third value. So where a byte has a different value on either side, and neither is
 //! the twin's, all of its aligned half of a word is written. Without a race there is no such byte.
 
+#[cfg(target_arch = "x86_64")]
+mod masked;
+mod packed;
+
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+pub use packed::pack;
 
 /// Bytes that are compared at once. Lengths are multiples of it.
 pub const GROUP: usize = 64;
@@ -123,7 +129,7 @@ pub unsafe fn each(own: *const u8, twin: *const u8, len: usize, mut with: impl F
     }
 }
 
-/// Hands on the groups in which `own` differs from `twin`: the offset, which bytes do, and the group.
+/// Hands on the groups in which `own` differs from `twin`: the offset, which bytes do, and both.
 ///
 /// # Safety
 /// As for [`each`].
@@ -131,30 +137,42 @@ pub unsafe fn each_group(
     own: *const u8,
     twin: *const u8,
     len: usize,
-    mut with: impl FnMut(usize, u64, &[u8; GROUP]),
+    mut with: impl FnMut(usize, u64, &[u8; GROUP], &[u8; GROUP]),
 ) {
     debug_assert!(len.is_multiple_of(GROUP));
     for at in (0..len).step_by(GROUP) {
         let mut new = [0; GROUP];
         // SAFETY: the group is inside both. What other threads write may be anything, but is read once.
-        let changed = unsafe { group::changed(own.add(at), twin.add(at), &mut new) };
-        if changed != 0 {
-            with(at, changed, &new);
+        unsafe {
+            let changed = group::changed(own.add(at), twin.add(at), &mut new);
+            if changed != 0 {
+                with(at, changed, &new, &*twin.add(at).cast());
+            }
         }
     }
 }
 
-/// Writes the bytes of a group whose bits are set to memory that others may be writing next to.
+/// Writes the `changed` bytes of a group to memory that others may be writing next to, but for halves of words with a byte that had been `old`, is `new`, and something else there.
+///
+/// Both are as [`pack`] makes them, `old` of the bytes `in_part`. Unlike [`merge`] and [`send`], this leaves halves that race as they are: who has changed all bytes of one need not hand on what they had been, and who
+/// has changed some of them only what these had been.
 ///
 /// # Safety
 /// A group is writable at `there`, which is aligned to 16 bytes. Other threads may write there.
-pub unsafe fn patch_group(there: *mut u8, changed: u64, bytes: &[u8; GROUP]) {
+pub unsafe fn patch_group(there: *mut u8, changed: u64, new: &[u8], in_part: u64, old: &[u8]) {
+    let new = &packed::unpack(changed, new);
+    let raced = match in_part {
+        0 => 0,
+        // SAFETY: the caller's promise.
+        _ => in_part & unsafe { neither(there, new, &packed::unpack(in_part, old)) },
+    };
+    let changed = changed & !whole_halves(raced);
     #[cfg(target_arch = "x86_64")]
     if masked::is_there() {
         // SAFETY: the caller's promise, and the processor has the instructions.
-        return unsafe { masked::patch(bytes, there, changed) };
+        return unsafe { masked::patch(new, there, changed) };
     }
-    for (i, new) in bytes.as_chunks::<WORD>().0.iter().enumerate() {
+    for (i, new) in new.as_chunks::<WORD>().0.iter().enumerate() {
         let part = changed >> (WORD * i);
         let bytes = std::array::from_fn(|byte| u8::from(part >> byte & 1 == 1));
         let change = u64::from_ne_bytes(bytes);
@@ -163,6 +181,33 @@ pub unsafe fn patch_group(there: *mut u8, changed: u64, bytes: &[u8; GROUP]) {
             unsafe { merge_word(there.add(i * WORD), u64::from_ne_bytes(*new), change) }
         }
     }
+}
+
+/// The bytes of a group that are neither those of one nor those of the other.
+///
+/// # Safety
+/// As for [`patch_group`].
+#[inline]
+unsafe fn neither(there: *const u8, one: &[u8; GROUP], other: &[u8; GROUP]) -> u64 {
+    #[repr(align(16))]
+    struct Live([u8; GROUP]);
+    let mut live = Live([0; GROUP]);
+    // SAFETY: the caller's promise; `live` is aligned. What other threads write may be anything, but is read once.
+    unsafe {
+        let differs = group::changed(there, one.as_ptr(), &mut live.0);
+        differs & group::changed(live.0.as_ptr(), other.as_ptr(), &mut [0; GROUP])
+    }
+}
+
+/// The bits of all bytes of the halves of words of which a mask has the bit of any.
+#[inline(always)]
+fn whole_halves(bytes: u64) -> u64 {
+    if bytes == 0 {
+        return 0;
+    }
+    const FIRST: u64 = u64::MAX / 0xf;
+    let any = bytes | bytes >> 1;
+    ((any | any >> 2) & FIRST) * 0xf
 }
 
 /// Hands on the runs of bytes in which words differ.
@@ -252,199 +297,6 @@ unsafe fn merge_word(own: *mut u8, new: u64, change: u64) {
             own = own.add(skipped as usize);
             AtomicU8::from_ptr(own).store(new as u8, Ordering::Relaxed);
             change &= !0xff;
-        }
-    }
-}
-
-/// The same for whole groups by masked stores.
-///
-/// A masked store writes the bytes that its mask names, and is none to the others, as far as any other processor can see. Processors do not promise
-/// that words are stored at once by it, or read at once by a load of a group. So live memory is loaded by vectors of 16 bytes, which processors
-/// with AVX load at once where they are aligned, but where it only looks whether a group differs, and words that have changed as a whole are stored one by one.
-#[cfg(target_arch = "x86_64")]
-mod masked {
-    use std::arch::asm;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    use super::{GROUP, WORD};
-
-    /// Groups of which those that differ are found before the first is written.
-    const BATCH: usize = 16;
-
-    /// Whether the processor has masked stores of bytes.
-    #[inline]
-    pub(super) fn is_there() -> bool {
-        std::arch::is_x86_feature_detected!("avx512bw")
-    }
-
-    /// Writes the bytes in which `new` differs from `twin` to `there`, and no others but halves of words that race, and makes them the twin's.
-    ///
-    /// # Safety
-    /// [`is_there`]. `new` is readable, `twin` and `there` are readable and writable for `len` bytes, a multiple of [`GROUP`]; `twin` and `there` are aligned to
-    /// 16 bytes. Other threads may write to `new` if that is aligned to 16 bytes, and to other bytes of `there`; nobody to `twin`.
-    pub(super) unsafe fn spread(new: *const u8, twin: *mut u8, there: *mut u8, len: usize) {
-        for start in (0..len).step_by(BATCH * GROUP) {
-            let mut differing = 0_u32;
-            for (i, at) in (start..len.min(start + BATCH * GROUP)).step_by(GROUP).enumerate() {
-                // SAFETY: the group is inside all of them.
-                differing |= u32::from(unsafe { differs(new.add(at), twin.add(at), there.add(at)) }) << i;
-            }
-            while differing != 0 {
-                let at = start + GROUP * differing.trailing_zeros() as usize;
-                differing &= differing - 1;
-                // SAFETY: as above.
-                unsafe {
-                    let (changed, raced) = update(new.add(at), twin.add(at), there.add(at));
-                    store(twin.add(at), there.add(at), changed | whole_halves(raced));
-                }
-            }
-        }
-        leave_vectors();
-    }
-
-    /// Stores the bytes of a group that `changed` has the bits of.
-    ///
-    /// # Safety
-    /// [`is_there`]. A group is writable at `there`, which is aligned to 16 bytes. Other threads may write there.
-    pub(super) unsafe fn patch(bytes: &[u8; GROUP], there: *mut u8, changed: u64) {
-        // SAFETY: the caller's promise; the words of the group need not be aligned.
-        unsafe { store(bytes.as_ptr(), there, changed) };
-        leave_vectors();
-    }
-
-    /// Instructions of SSE are as fast as ever from here on.
-    #[inline(always)]
-    fn leave_vectors() {
-        // SAFETY: the compiler is told of all registers that lose something.
-        unsafe {
-            asm!(
-                "vzeroupper",
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
-                out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-                out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-                options(nostack, preserves_flags, nomem)
-            );
-        }
-    }
-
-    /// The bits of all bytes of the halves of words of which a mask has the bit of any.
-    #[inline(always)]
-    fn whole_halves(bytes: u64) -> u64 {
-        if bytes == 0 {
-            return 0;
-        }
-        const FIRST: u64 = u64::MAX / 0xf;
-        let any = bytes | bytes >> 1;
-        ((any | any >> 2) & FIRST) * 0xf
-    }
-
-    /// Whether a group differs from the twin's. If so, prefetches its line `there`, which another processor may have: loads that wait for one line after the other would take as long as all of the rest.
-    ///
-    /// # Safety
-    /// As for [`spread`].
-    #[inline]
-    unsafe fn differs(new: *const u8, twin: *const u8, there: *const u8) -> bool {
-        let changed: u64;
-        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined.
-        unsafe {
-            asm!(
-                "vmovdqu64 zmm0, [{new}]",
-                "vpcmpneqb k1, zmm0, [{twin}]",
-                "kmovq {changed}, k1",
-                "test {changed}, {changed}",
-                "jz 2f",
-                "prefetchw [{there}]",
-                "2:",
-                new = in(reg) new,
-                twin = in(reg) twin,
-                there = in(reg) there,
-                changed = out(reg) changed,
-                out("xmm0") _, out("k1") _,
-                options(nostack, readonly)
-            );
-        }
-        changed != 0
-    }
-
-    /// Makes a group of the twin what `new` is; returns which bytes that changes, and which of these have been changed to something else `there`.
-    ///
-    /// # Safety
-    /// As for [`spread`].
-    #[inline]
-    unsafe fn update(new: *const u8, twin: *mut u8, there: *const u8) -> (u64, u64) {
-        let changed: u64;
-        let mut raced = 0_u64;
-        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined.
-        unsafe {
-            asm!(
-                "vmovdqu xmm0, [{new}]",
-                "vmovdqu xmm1, [{new} + 16]",
-                "vmovdqu xmm2, [{new} + 32]",
-                "vmovdqu xmm3, [{new} + 48]",
-                "vinserti128 ymm0, ymm0, xmm1, 1",
-                "vinserti128 ymm2, ymm2, xmm3, 1",
-                "vinserti64x4 zmm0, zmm0, ymm2, 1",
-                "vpcmpneqb k1, zmm0, [{twin}]",
-                "kmovq {changed}, k1",
-                "test {changed}, {changed}",
-                "jz 2f",
-                "vmovdqa xmm1, [{there}]",
-                "vmovdqa xmm2, [{there} + 32]",
-                "vinserti128 ymm1, ymm1, [{there} + 16], 1",
-                "vinserti128 ymm2, ymm2, [{there} + 48], 1",
-                "vinserti64x4 zmm1, zmm1, ymm2, 1",
-                "vpcmpneqb k1{{k1}}, zmm1, zmm0",
-                "vpcmpneqb k1{{k1}}, zmm1, [{twin}]",
-                "kmovq {raced}, k1",
-                "vmovdqu64 [{twin}], zmm0",
-                "2:",
-                new = in(reg) new,
-                twin = in(reg) twin,
-                there = in(reg) there,
-                changed = out(reg) changed,
-                raced = inout(reg) raced,
-                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("k1") _,
-                options(nostack)
-            );
-        }
-        (changed, raced)
-    }
-
-    /// Stores the bytes of a group of the twin that `changed` has the bits of.
-    ///
-    /// # Safety
-    /// As for [`spread`].
-    #[inline]
-    unsafe fn store(twin: *const u8, there: *mut u8, changed: u64) {
-        const LOW: u64 = u64::MAX / 0xff * 0x7f;
-        // The highest bit of each byte of the mask that has all bits.
-        let mut words = !(((!changed & LOW) + LOW) | !changed | LOW);
-        let parts = changed & !((words >> 7) * 0xff);
-        // SAFETY: inside; an assembly block is no Rust access, so a race is not undefined; words are aligned.
-        unsafe {
-            let word = |at: usize| {
-                let value = twin.add(at).cast::<u64>().read_unaligned();
-                AtomicU64::from_ptr(there.add(at).cast()).store(value, Ordering::Relaxed);
-            };
-            if changed == u64::MAX {
-                return (0..GROUP).step_by(WORD).for_each(word);
-            }
-            if parts != 0 {
-                asm!(
-                    "vmovdqu64 zmm0, [{twin}]",
-                    "kmovq k1, {parts}",
-                    "vmovdqu8 [{there}]{{k1}}, zmm0",
-                    twin = in(reg) twin,
-                    there = in(reg) there,
-                    parts = in(reg) parts,
-                    out("xmm0") _, out("k1") _,
-                    options(nostack, preserves_flags)
-                );
-            }
-            while words != 0 {
-                word(words.trailing_zeros() as usize / 8 * WORD);
-                words &= words - 1;
-            }
         }
     }
 }
@@ -608,6 +460,16 @@ mod tests {
         }
     }
 
+    fn packed_bytes(group: &[u8; GROUP], mask: u64) -> Vec<u8> {
+        let (bytes, count) = pack(group, mask);
+        bytes[..count].to_vec()
+    }
+
+    /// The bits of those halves of words of which a mask has all.
+    fn wholly_changed(changed: u64) -> u64 {
+        (0..GROUP).step_by(HALF).map(|at| 0xf << at).filter(|half| changed & half == *half).sum()
+    }
+
     /// What either side has of half a word, and what comes of it: bytes of both, or one side's half where both have changed a byte to different values.
     #[test]
     fn halves_of_words_that_race_are_not_mixed() {
@@ -624,10 +486,15 @@ mod tests {
             let (live_at_first, twin) = (live.0, old.0);
             // SAFETY: all three have 192 bytes.
             unsafe {
-                if round % 2 == 0 {
-                    send(new.0.as_ptr(), old.0.as_mut_ptr(), live.0.as_mut_ptr(), 192);
-                } else {
-                    merge(live.0.as_mut_ptr(), old.0.as_mut_ptr(), &new.0);
+                match round % 3 {
+                    0 => send(new.0.as_ptr(), old.0.as_mut_ptr(), live.0.as_mut_ptr(), 192),
+                    1 => merge(live.0.as_mut_ptr(), old.0.as_mut_ptr(), &new.0),
+                    _ => each_group(new.0.as_ptr(), twin.as_ptr(), 192, |at, changed, new, old_bytes| {
+                        let in_part = changed & !wholly_changed(changed);
+                        let (new, before) = (packed_bytes(new, changed), packed_bytes(old_bytes, in_part));
+                        patch_group(live.0.as_mut_ptr().add(at), changed, &new, in_part, &before);
+                        patch_group(old.0.as_mut_ptr().add(at), changed, &new, 0, &[]);
+                    }),
                 }
             }
             assert_eq!(old.0, new.0);
@@ -636,8 +503,9 @@ mod tests {
             };
             for half in (0..192).step_by(HALF).map(|at| at..at + HALF) {
                 let raced = half.clone().any(races);
+                let stays = round % 3 == 2 && raced && half.clone().any(|at| new.0[at] == twin[at]);
                 for at in half {
-                    let is_new = raced || new.0[at] != twin[at];
+                    let is_new = !stays && (raced || new.0[at] != twin[at]);
                     assert_eq!(live.0[at], if is_new { new.0[at] } else { live_at_first[at] }, "byte {at}");
                 }
             }
@@ -721,9 +589,9 @@ mod tests {
             let mut there = Aligned([7; 192]);
             // SAFETY: all have 192 bytes.
             unsafe {
-                each_group(own.0.as_ptr(), twin.0.as_ptr(), 192, |at, changed, bytes| {
-                    assert_eq!((at, changed), (64, mask));
-                    patch_group(there.0.as_mut_ptr().add(at), changed, bytes);
+                each_group(own.0.as_ptr(), twin.0.as_ptr(), 192, |at, changed, new, old| {
+                    assert_eq!((at, changed, old), (64, mask, &[1; GROUP]));
+                    patch_group(there.0.as_mut_ptr().add(at), changed, &packed_bytes(new, changed), 0, &[]);
                 });
             }
             for (at, byte) in there.0.iter().enumerate() {
