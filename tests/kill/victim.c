@@ -1,5 +1,5 @@
 // A job to be killed: it runs for two minutes, with barriers, locks and data that moves all the time.
-// victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way.
+// victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way when there is a file "end", which is removed.
 // victim until FILE: ends when there is such a file, and says whether its data are right.
 #include <omp.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ int main(int argc, char **argv) {
     int more = 1;
     long round = 0;
     for (; more; round++) {
+        int is_last = remove("end") == 0;
 #pragma omp parallel
         {
             for (int inner = 0; inner < 20; inner++) {
@@ -36,13 +37,13 @@ int main(int argc, char **argv) {
                 counter++;
                 omp_unset_lock(&lock);
             }
-            if (round == 30 && omp_get_thread_num() == who) end_it(how);
+            if (is_last && omp_get_thread_num() == who) end_it(how);
         }
         if (round == 2) {
             puts("running");
             fflush(stdout);
         }
-        if (round == 30 && strcmp(how, "return") == 0) return 3;
+        if (is_last && strcmp(how, "return") == 0) return 3;
         more = omp_get_wtime() < end && access(file, F_OK) != 0;
     }
     long wrong = counter != 20 * round * omp_get_max_threads();

@@ -65,6 +65,7 @@ fn self_inflicted(dsm: &Dsm, how: &str, who: usize) -> (End, u32) {
     let job = Job::start(dsm, TARGET, 3, 1, &[how, &who.to_string()])
         .unwrap_or_else(|e| panic!("{how} {who}: {e}"));
     let pid = job.processes[who];
+    job.end().unwrap_or_else(|e| panic!("{how} {who}: {e}"));
     // The program takes a moment to get to the point, which the time limit must not count.
     let deadline = Instant::now() + Duration::from_secs(30);
     while !dead(pid) && Instant::now() < deadline {

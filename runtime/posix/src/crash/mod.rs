@@ -148,20 +148,32 @@ fn end(signal: c_int, again: bool) {
 
 fn report(crash: &Crash) {
     first_line(crash).write();
-    if let Some(names) = arena::with(|| names::describe(crash.pc, &callers(crash))) {
-        names.write();
-    }
-    last_line(core_limit()).write();
+    let prefix = format_prefix();
+    // Other processes may be writing such lines: these are one piece.
+    let mut text = Line::default();
+    arena::with(|| names::describe(&mut text, prefix.text(), crash.pc, &callers(crash)));
+    add_last_line(&mut text, prefix.text(), core_limit());
+    text.write();
     if core_limit() != 0 {
         memory::dump::complete_core();
     }
 }
 
+fn rank() -> u32 {
+    if memory::is_set_up() { memory::get().rank() } else { 0 }
+}
+
+/// What all lines but the first begin with.
+fn format_prefix() -> Line {
+    let mut prefix = Line::default();
+    prefix.add(format_args!("dsm: process {}:   ", rank()));
+    prefix
+}
+
 fn first_line(crash: &Crash) -> Line {
     let mut line = Line::default();
     let name = CRASHES.iter().find(|(signal, _)| *signal == crash.signal).map_or("", |(_, name)| name);
-    let rank = if memory::is_set_up() { memory::get().rank() } else { 0 };
-    line.add(format_args!("dsm: process {rank}, "));
+    line.add(format_args!("dsm: process {}, ", rank()));
     match regions::number() {
         Some(number) => line.add(format_args!("thread {number} of its team")),
         // SAFETY: a system call.
@@ -232,15 +244,13 @@ fn core_limit() -> libc::rlim_t {
     limit.rlim_cur
 }
 
-fn last_line(core_limit: libc::rlim_t) -> Line {
-    let mut line = Line::default();
+fn add_last_line(line: &mut Line, prefix: &str, core_limit: libc::rlim_t) {
     match core_limit {
         0 => line.add(format_args!(
-            "dsm:   for a core file: ulimit -c unlimited, then run it again, then gdb PROGRAM CORE (compile with -g for lines and variables)\n"
+            "{prefix}for a core file: ulimit -c unlimited, then run it again, then gdb PROGRAM CORE (compile with -g for lines and variables)\n"
         )),
         _ => line.add(format_args!(
-            "dsm:   a core file goes where /proc/sys/kernel/core_pattern says: gdb PROGRAM CORE (compile with -g for lines and variables)\n"
+            "{prefix}a core file goes where /proc/sys/kernel/core_pattern says: gdb PROGRAM CORE (compile with -g for lines and variables)\n"
         )),
     }
-    line
 }

@@ -31,11 +31,11 @@ struct Names {
     lines: Option<Loader>,
 }
 
-/// A line for the instruction and for each call that led to it, up to the program's `main` or region.
-pub fn describe(pc: usize, callers: &[usize]) -> Line {
+/// Adds a line for the instruction and for each call that led to it, up to the program's `main` or region. Each begins with `prefix`.
+pub fn describe(text: &mut Line, prefix: &str, pc: usize, callers: &[usize]) {
     let mappings = mappings();
     let mut files = Vec::new();
-    let mut text = Line::default();
+    let mut is_nameless = false;
     // A call returns behind itself.
     let called = callers.iter().map(|at| at.wrapping_sub(1));
     for (index, probe) in [pc].into_iter().chain(called).enumerate() {
@@ -44,19 +44,24 @@ pub fn describe(pc: usize, callers: &[usize]) -> Line {
         if index > 0 && function.as_deref() == Some(REGION) {
             break;
         }
-        text.add(format_args!("dsm:   {} ", if index == 0 { "in" } else { "called by" }));
+        text.add(format_args!("{prefix}{} ", if index == 0 { "in" } else { "called by" }));
         match (&function, line) {
             (Some(function), Some((file, line))) => text.add(format_args!("{function} at {file}:{line}\n")),
             (Some(function), None) => text.add(format_args!("{function} ({})\n", names.path.display())),
+            // As addresses of the file, which a copy of it that is not stripped has names for.
             (None, _) => {
-                text.add(format_args!("{}, which has no name for the place\n", names.path.display()))
+                text.add(format_args!("{}+{:#x}", names.path.display(), probe - names.bias));
+                text.add(format_args!(
+                    "{}\n",
+                    if is_nameless { "" } else { ", which has no name for the place" }
+                ));
+                is_nameless = true;
             }
         }
         if function.as_deref() == Some("main") {
             break;
         }
     }
-    text
 }
 
 /// The file that an instruction is of.
@@ -150,9 +155,13 @@ mod tests {
 
     #[test]
     fn own_functions_are_found() {
-        let line =
-            crate::crash::arena::with(|| describe(own_functions_are_found as *const () as usize + 1, &[]))
-                .unwrap();
-        assert!(line.text().contains("own_functions_are_found"), "{}", line.text());
+        let mut text = Line::default();
+        let pc = own_functions_are_found as *const () as usize + 1;
+        crate::crash::arena::with(|| describe(&mut text, "prefix: ", pc, &[])).unwrap();
+        assert!(
+            text.text().starts_with("prefix: in ") && text.text().contains("own_functions_are_found"),
+            "{}",
+            text.text()
+        );
     }
 }
