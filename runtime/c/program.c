@@ -1,10 +1,8 @@
-/* What the runtime wants from the program. Its `main` is weak: a missing one deserves a better message than the linker's. */
+/* What the runtime wants from the program. */
 #include "image.h"
 #include "internal.h"
 
-__attribute__((weak)) extern int __dsm_user_main(int, char **, char **);
-
-int dsm_rt_has_user_main(void) { return __dsm_user_main != NULL; }
+extern int __dsm_user_main(int, char **, char **);
 
 int dsm_rt_user_main(int argc, char **argv, char **envp) { return __dsm_user_main(argc, argv, envp); }
 

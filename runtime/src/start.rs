@@ -30,7 +30,12 @@ use crate::{
 
 unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
-    fn dsm_rt_has_user_main() -> c_int;
+}
+
+/// What stands in for the `main` of a program that has none.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_no_user_main() -> ! {
+    die("the program has no main function compiled by dsm-cc")
 }
 
 /// What the C `main` does.
@@ -258,10 +263,6 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         omp::fork::serve();
         omp::ompt::tool::finish();
         leave_worker();
-    }
-    // SAFETY: reads the address of a weak symbol.
-    if unsafe { dsm_rt_has_user_main() } == 0 {
-        die("the program has no main function compiled by dsm-cc");
     }
     omp::idle::report_missing_openmp();
     memory::threads::mark_initial();

@@ -291,6 +291,38 @@ fn mixed_languages_in_shared_libraries() {
     case.agrees("x");
 }
 
+/// As those of test frameworks: nothing but the start of the program refers to the member, or library, that has `main`.
+#[test]
+fn main_in_a_library() {
+    let fortran = "program squares
+  integer :: i, a(1000)
+  !$omp parallel do
+  do i = 1, 1000
+    a(i) = i * i
+  end do
+  print '(i0)', sum(a)
+end program
+";
+    let Some(case) = Case::program("main_in_a_library") else { return };
+    case.write("squares.f90", fortran);
+    case.both("-O2 -fopenmp -fPIC -c ../main.c -o main.o");
+    case.both("-O2 -fopenmp -fPIC -c ../part.c -o part.o");
+    case.both_as(Language::Fortran, "-O2 -fopenmp -c ../squares.f90 -o squares.o");
+    for directory in ["clang", "dsm"] {
+        case.must(directory, "ar", "rcs libmain.a main.o");
+        case.must(directory, "ar", "rcs libsquares.a squares.o");
+    }
+    for (language, linker) in [(Language::C, "bfd"), (Language::C, "lld"), (Language::Cxx, "lld")] {
+        case.both_as(language, &format!("-fuse-ld={linker} -fopenmp part.o -L. -lmain -o x"));
+        case.agrees("x");
+    }
+    case.both_as(Language::Fortran, "-fopenmp -L. -lsquares -o y");
+    case.agrees("y");
+    case.both("-fopenmp -shared main.o -o libprogram.so");
+    case.both(&format!("-fopenmp part.o -L. -lprogram {ORIGIN} -o z"));
+    case.agrees("z");
+}
+
 /// The pass runs before the bitcode is written. Variables that the linker sees all uses of must stay shared: common ones, which
 /// it makes ordinary ones of, those of one source only, and those that it moves to where they are used.
 #[test]

@@ -315,9 +315,14 @@ impl Typed {
         self.inputs.iter().any(|i| i.kind == InputKind::Source)
     }
 
+    /// Whether there is anything to work on. A program may be made of libraries alone, of which one has its `main`.
+    pub fn has_inputs(&self) -> bool {
+        !self.inputs.is_empty() || !self.libraries.is_empty()
+    }
+
     /// Whether a program or library comes out.
     pub fn links(&self) -> bool {
-        self.stage == Stage::Link && !self.query && !self.inputs.is_empty()
+        self.stage == Stage::Link && !self.query && self.has_inputs()
     }
 }
 
@@ -444,5 +449,10 @@ mod tests {
         for line in ["--version", "-print-prog-name=ld", "-dumpmachine", "-v"] {
             assert!(!read(line).links(), "{line}");
         }
+    }
+
+    #[test]
+    fn libraries_alone_make_a_program() {
+        assert!(read("-fopenmp -L. -lx -o y").links() && !read("-c -lx").links());
     }
 }

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use dsm_abi::layout::USER_MAIN;
+
 use super::arguments::{self, Typed, strip};
 use super::components::{RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE};
 use super::own::PREFIX;
@@ -156,6 +158,8 @@ fn add_front(out: &mut Vec<OsString>, typed: &Typed, parts: &Parts) {
         // Leaves out what the program does not use of the runtime and of the libraries in it. Without the second option lld would not count
         // `__start_NAME` as a use of the section NAME.
         out.push("-Wl,--gc-sections,-z,nostart-stop-gc".into());
+        // An archive may have the program's `main`, as those of test frameworks do; the runtime, which refers to it, comes behind.
+        out.push(format!("-Wl,-u,{USER_MAIN}").into());
     }
     if parts.bind_now {
         // A resolver that ran at its function's first call would see shared memory, which it does not check.
@@ -237,8 +241,7 @@ mod tests {
 
     const PASS: &str = "-fpass-plugin=P.so -Wno-pass-failed -Xclang -Rpass=^dsm-lines$";
     const SCRIPT: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free";
-    const LINK: &str =
-        "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free -Wl,--gc-sections,-z,nostart-stop-gc";
+    const LINK: &str = "-Wl,-T,S -Wl,-z,max-page-size=65536 -Wl,--wrap=free -Wl,--gc-sections,-z,nostart-stop-gc -Wl,-u,__dsm_user_main";
     const LIBS: &str = "-Wl,--export-dynamic-symbol=__dsm_add_image -Xlinker R.a -Wl,--push-state,--as-needed -lpthread -ldl -lrt -lutil -lm -lgcc_s -Wl,--pop-state";
 
     #[test]

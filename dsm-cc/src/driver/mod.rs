@@ -83,7 +83,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         return become_compiler(&compiler, edit::plain(&arguments));
     }
     announce(language, &arguments);
-    if typed.query || typed.inputs.is_empty() {
+    if typed.query || !typed.has_inputs() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
     if let Some((option, reason)) = &typed.refused {
