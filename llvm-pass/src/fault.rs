@@ -119,6 +119,10 @@ faults! {
     WindowEnd = "window-end",
     /// A window is emptied at the function's entry.
     WindowEmptied = "window-emptied",
+    /// A window has no end once it is refilled.
+    RefillEnd = "refill-end",
+    /// What a walk backwards touches begins at its first step.
+    WalkBackwards = "walk-backwards",
     /// The test in front of two versions asks for the first bytes of a variable.
     ReadyLength = "ready-length",
     /// The test of an allocation in front of two versions ends behind its first bytes.

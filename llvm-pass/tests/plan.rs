@@ -256,14 +256,14 @@ function f
   loop 1: 3 accesses to memory that may be shared: 3 checked in front of a loop around it if that is regular at run time, else each time the loop starts
   flag 0 before block 0: e3 <= e6 + 71
   loop 0 store range [e0+0, e5 + 8) for 1 if flag 0
-  loop 1 store range [e1+0, e6 + 8) for 1 unless flag 0, window from block 0
+  loop 1 store range [e1+0, e6 + 8) for 1 unless flag 0, window from block 0, refilled
   loop 0 load range [e0+0, e5 + 24) for 2 if flag 0
-  loop 1 load range [e1+0, e6 + 24) for 2 unless flag 0, window from block 0
+  loop 1 load range [e1+0, e6 + 24) for 2 unless flag 0, window from block 0, refilled
 ";
     assert_eq!(printed(&nest(false), "line=6"), expected);
     let inner_only = printed(&nest(false), "line=6;disable=nest");
     assert!(
-        inner_only.contains("loop 1 load range [e1+0, e6 + 24) for 2, window from block 0\n")
+        inner_only.contains("loop 1 load range [e1+0, e6 + 24) for 2, window from block 0, refilled\n")
             && !inner_only.contains("flag")
     );
 }

@@ -126,3 +126,52 @@ next:
 exit:
   ret double %total
 }
+
+; Few lines are looked at without a call, and become the window. Where the walk goes is not known, so its range begins at the first step or at the last.
+define double @refilled(ptr noalias %value, ptr noalias %bounds, i64 %rows, i64 %width) {
+; CHECK-LABEL: define double @refilled
+; CHECK: %[[W:dsm.window.*]] = alloca [7 x i64], align 16
+; CHECK: inner.ph:
+; CHECK: %[[FAR:.*]] = sub i64 %{{.*}}, 8
+; CHECK: %[[BACK:.*]] = icmp slt i64 %[[FAR]], 0
+; CHECK: select i1 %[[BACK]]
+; CHECK: dsm.miss:
+; CHECK: load volatile i64
+; CHECK: br i1 %{{.*}}, label %[[CALL:dsm.call]], label %[[REFILL:dsm.refill]]
+; CHECK: [[CALL]]:
+; CHECK: call void @__dsm_load_walk(
+; CHECK: [[REFILL]]:
+; CHECK: store i64 %{{.*}}, ptr %[[W]], align 16
+; CHECK-NOT: call
+; CHECK: br label
+entry:
+  br label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r1, %next ]
+  %outer = phi double [ 0.0, %entry ], [ %total, %next ]
+  %lop = getelementptr i64, ptr %bounds, i64 %r
+  %lo = load i64, ptr %lop, align 8
+  %r1 = add nuw nsw i64 %r, 1
+  %hip = getelementptr i64, ptr %bounds, i64 %r1
+  %hi = load i64, ptr %hip, align 8
+  %some = icmp slt i64 %lo, %hi
+  br i1 %some, label %inner.ph, label %next
+inner.ph:
+  br label %columns
+columns:
+  %k = phi i64 [ %lo, %inner.ph ], [ %k1, %columns ]
+  %sum = phi double [ %outer, %inner.ph ], [ %sum1, %columns ]
+  %at = mul nsw i64 %k, %width
+  %p = getelementptr inbounds double, ptr %value, i64 %at
+  %v = load double, ptr %p, align 8
+  %sum1 = fadd double %sum, %v
+  %k1 = add nsw i64 %k, 1
+  %more = icmp slt i64 %k1, %hi
+  br i1 %more, label %columns, label %next
+next:
+  %total = phi double [ %outer, %row ], [ %sum1, %columns ]
+  %rm = icmp slt i64 %r1, %rows
+  br i1 %rm, label %row, label %exit
+exit:
+  ret double %total
+}

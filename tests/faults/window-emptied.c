@@ -16,9 +16,9 @@ __attribute__((noinline)) double rows(const int *start, const double *values, in
 }
 
 int main(void) {
-    double *values = malloc(4000 * sizeof *values);
-    for (int i = 0; i <= 100; i++) starts[i] = i * 40;
-    for (int i = 0; i < 4000; i++) values[i] = i;
+    double *values = malloc(8000 * sizeof *values);
+    for (int i = 0; i <= 100; i++) starts[i] = i * 80;
+    for (int i = 0; i < 8000; i++) values[i] = i;
     double sum = 0;
 #pragma omp parallel num_threads(2) reduction(+ : sum)
     sum += rows(starts, values, 100);

@@ -115,6 +115,8 @@ pub struct LoopCheck {
     pub object: Option<Object>,
     /// Preheader in which the window is emptied that the check remembers what is valid in, if it has one.
     pub window: Option<BlockId>,
+    /// Whether a range outside of the window is looked at inline before the runtime looks.
+    pub refills: bool,
     /// Number of accesses that rely on it.
     pub covers: u32,
     /// Set if all of it is stored to, and not read before unless it meets one of these.

@@ -51,6 +51,8 @@ pub struct Counters {
     pub strides: u64,
     /// Of these, with a window.
     pub windows: u64,
+    /// Of these, with a look at a few states before the runtime looks.
+    pub refills: u64,
     /// Of these, before stores that overwrite all of it.
     pub overwrites: u64,
     /// Covered by checks of all callers.
@@ -123,6 +125,7 @@ impl FunctionPlan {
         totals.values += self.checks.iter().filter(|c| c.value).count() as u64;
         totals.loop_checks += self.loop_checks.len() as u64;
         totals.windows += self.loop_checks.iter().filter(|c| c.window.is_some()).count() as u64;
+        totals.refills += self.loop_checks.iter().filter(|c| c.refills).count() as u64;
         totals.nests +=
             self.loop_checks.iter().filter(|c| matches!(c.condition, CheckCondition::If(_))).count() as u64;
         totals.strides +=
@@ -167,6 +170,7 @@ impl Counters {
             "hoist" => self.hoisted,
             "nest" => self.nests,
             "window" => self.windows,
+            "refill" => self.refills,
             "stride" => self.strides,
             "version" => self.versioned,
             "hint" => self.hints,

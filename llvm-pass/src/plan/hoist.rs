@@ -205,6 +205,7 @@ fn emit(facts: &FunctionFacts, loads: &Loads<'_>, plan: &mut FunctionPlan, membe
         condition,
         object: member.object,
         window: None,
+        refills: false,
         covers: member.covers,
         overwrites: fills.as_ref().and_then(|fills| conflicting_reads(loads, loop_range, fills, length)),
     };

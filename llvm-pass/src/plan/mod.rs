@@ -152,7 +152,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     if options.enabled("hoist") {
         hoist::apply(facts, &mut items, &mut plan, options);
         if options.enabled("window") {
-            window::apply(facts, &mut plan);
+            window::apply(facts, &mut plan, options);
         }
     }
     if options.enabled("available") {

@@ -78,7 +78,8 @@ impl Display for LoopCheck {
             CheckCondition::If(flag) => write!(f, " if flag {flag}"),
             CheckCondition::Unless(flag) => write!(f, " unless flag {flag}"),
         }?;
-        self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))
+        self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))?;
+        if self.refills { f.write_str(", refilled") } else { Ok(()) }
     }
 }
 

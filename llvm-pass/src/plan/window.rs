@@ -6,6 +6,9 @@
 //! in front of the inner loop:                           first < start or past > end, rare -> the runtime checks the range and makes the
 //!                                                       window [start, end) around it as large as it finds memory valid
 //! ```
+//! Ranges of few lines need no call where these are valid (switch: `refill`): eight states are looked at inline, and the lines of the range become the window. That is for nests that are entered often and whose rows
+//! are short, as each begins with an empty window, and for rows here and there in memory.
+//!
 //! If the range lies in a global variable, the outer preheader also asks whether all of it is valid. A flag remembers that, and the check
 //! is jumped over where it holds.
 //!
@@ -16,12 +19,13 @@
 //! it lies in it.
 
 use crate::analysis::facts::{BlockId, Condition, FunctionFacts, Kind, Object};
+use crate::options::Options;
 
 use super::version::outermost_quiet;
 use super::{CheckCondition, Flag, FunctionPlan, number_flag};
 
 /// Gives windows to the dense checks inside of loops.
-pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
+pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Options) {
     let FunctionPlan { loop_checks, flags, .. } = plan;
     for check in loop_checks {
         let outer = outermost_quiet(facts, check.over);
@@ -31,6 +35,7 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan) {
             continue;
         };
         check.window = Some(preheader);
+        check.refills = options.enabled("refill");
         // What is compared would have to be compared each time.
         check.overwrites.take_if(|reads| !reads.is_empty());
         if let (CheckCondition::Always, Some(object)) = (check.condition, check.object) {

@@ -5,8 +5,9 @@
 //!             w = the 8 state bytes from `first` on, shifted left so that only those of the range remain
 //! together:   bad = (OR of w, loads masked to states >= READ_LIMIT) != 0, or (OR of more) > 7
 //!             br bad, rare -> the range entries, one after the other
-//! walk:       bad if the step is negative
+//! walk:       if the step is negative, from the last step on
 //! window:     bad = start < window.start or start + length > window.end, by the signs of two differences
+//! refill:     br bad, rare -> bad as without windows;  br bad -> the range entries; else the window is the lines of the range
 //! unless:     the test is jumped over if all its flags are set
 //! if:         no test: the range entries are called if the flag is set
 //! ```
@@ -26,7 +27,7 @@ use dsm_abi::layout::{WALK_WINDOW_WORDS, WINDOW_WORDS};
 use crate::analysis::Function;
 use crate::analysis::facts::{Condition, Kind, MAX_STRIDES};
 use crate::fault::{self, Fault};
-use crate::llvm::{Analyses, Expander, IntPredicate, Loop, Ordering, Value};
+use crate::llvm::{Analyses, Builder, Expander, IntPredicate, Loop, Ordering, Value};
 use crate::plan::{CheckCondition, Flag, FunctionPlan, Hint, LoopCheck, ReadRange, WORD_LINES};
 
 use super::check::Emitter;
@@ -43,6 +44,8 @@ struct Range {
     flag: Option<Value>,
     /// Two addresses on the native stack.
     window: Option<Value>,
+    /// Whether the states of the range are looked at, where it is not in its window, before the runtime does.
+    refills: bool,
 }
 
 /// Steps that may leave lines out.
@@ -111,6 +114,20 @@ impl Group {
 }
 
 impl Range {
+    /// The first byte, and the number of bytes up to the last one: of a walk backwards from its last step on. Addresses are small enough for their differences to have the right sign.
+    fn hull(&self, builder: &Builder) -> (Value, Value) {
+        let first = builder.address(self.start);
+        let Some(RuntimeSteps { length, .. }) = &self.runtime_steps else { return (first, self.length) };
+        if fault::is(Fault::WalkBackwards) {
+            return (first, self.length);
+        }
+        let none = builder.context.i64().constant(0);
+        let distance = builder.sub(self.length, *length);
+        let backwards = builder.icmp(IntPredicate::LLVMIntSLT, distance, none);
+        let bytes = builder.select(backwards, builder.sub(none, distance), distance);
+        (builder.add(first, builder.select(backwards, distance, none)), builder.add(bytes, *length))
+    }
+
     /// Replaces the values. What a loop computes is another value behind it once the loop has a copy: LLVM then changes instructions that use
     /// it, but not what is only held here.
     fn keep(&mut self, kept: impl Fn(Value) -> Value) {
@@ -208,7 +225,8 @@ fn range(
             Overwrites::Unless(overlaps)
         }
     };
-    Range { start, length, strides, runtime_steps, kind: check.kind, overwrites, flag, window }
+    let refills = check.refills;
+    Range { start, length, strides, runtime_steps, kind: check.kind, overwrites, flag, window, refills }
 }
 
 /// The range of a hint, any length of which may be undefined where the loop changes its bound.
@@ -235,6 +253,7 @@ fn expected(
         overwrites: Overwrites::No,
         flag: None,
         window: None,
+        refills: false,
     }
 }
 
@@ -348,13 +367,43 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
         return;
     }
     for range in dense.iter().filter(|r| r.window.is_none()) {
-        emitter.entered(before, range.start, range.length, range.kind);
+        let (first, length) = range.hull(builder);
+        emitter.entered(before, builder.int_to_ptr(first), length, range.kind);
+        builder.before(before).locate_as(before);
     }
     let bad = test(emitter, before, &dense);
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
+    if dense.iter().any(|r| r.refills) {
+        let refuse = states_refuse(emitter, &dense);
+        let called = builder.new_block(before.parent_function(), "dsm.call");
+        let known = builder.new_block(before.parent_function(), "dsm.refill");
+        builder.br_if(refuse, called, known);
+        builder.at_end(known).locate_as(before);
+        let end = builder.br(tail);
+        dense.iter().for_each(|range| refill(emitter, range, end));
+        builder.at_end(called).locate_as(before);
+    }
     call_ranges(emitter, &dense);
     builder.br(tail);
+}
+
+/// The lines of a range, which are valid, become its window.
+fn refill(emitter: &Emitter<'_>, range: &Range, before: Value) {
+    let Some(window) = range.window else { return };
+    let builder = emitter.builder;
+    let i64_type = builder.context.i64();
+    builder.before(before).locate_as(before);
+    let in_line = i64_type.constant((1 << emitter.line_shift) - 1);
+    let (first, length) = range.hull(builder);
+    let start = builder.sub(first, builder.and(first, in_line));
+    let one = i64_type.constant(1);
+    let last = builder.or(builder.sub(builder.add(first, length), one), in_line);
+    let end = builder.add(last, one);
+    let end = if fault::is(Fault::RefillEnd) { builder.or(end, i64_type.constant(1 << 46)) } else { end };
+    builder.store(start, window, 16);
+    builder.store(end, builder.offset(window, i64_type.constant(8)), 8);
+    emitter.entered(before, builder.int_to_ptr(start), builder.sub(last, start), range.kind);
 }
 
 /// Checks of whole nests are rare and long: calls without a test, under the flag.
@@ -472,23 +521,21 @@ fn test(emitter: &Emitter<'_>, before: Value, ranges: &[&Range]) -> Value {
     let builder = emitter.builder;
     builder.before(before).locate_as(before);
     let (in_windows, in_table): (Vec<&Range>, Vec<&Range>) = ranges.iter().partition(|r| r.window.is_some());
-    let backwards = ranges.iter().filter_map(|r| r.runtime_steps.as_ref()).map(|w| w.step);
     let bad = in_windows
         .into_iter()
         .map(|r| outside(emitter, r, r.window.expect("these have one")))
-        .chain(backwards)
         .reduce(|x, y| builder.or(x, y))
         .map(|signs| builder.icmp(IntPredicate::LLVMIntSLT, signs, builder.context.i64().constant(0)));
     let table = (!in_table.is_empty()).then(|| states_refuse(emitter, &in_table));
     bad.into_iter().chain(table).reduce(|x, y| builder.or(x, y)).expect("groups are not empty")
 }
 
-/// Negative if the range is not in its window. Addresses are small enough for their differences to have the right sign.
+/// Negative if the range is not in its window.
 fn outside(emitter: &Emitter<'_>, range: &Range, window: Value) -> Value {
     let builder = emitter.builder;
     let i64_type = builder.context.i64();
-    let first = builder.address(range.start);
-    let past = builder.add(first, range.length);
+    let (first, length) = range.hull(builder);
+    let past = builder.add(first, length);
     let start = builder.load(i64_type, window, 16);
     let end = builder.load(i64_type, builder.offset(window, i64_type.constant(8)), 8);
     let end = if fault::is(Fault::WindowEnd) { builder.or(end, i64_type.constant(1 << 46)) } else { end };
@@ -503,7 +550,8 @@ fn states_refuse(emitter: &Emitter<'_>, ranges: &[&Range]) -> Value {
     let join = |so_far: Option<Value>, next| Some(so_far.map_or(next, |s| builder.or(s, next)));
     for range in ranges {
         // Longer ranges are caught by the number of lines.
-        let (state, more) = emitter.word(builder.address(range.start), range.length, range.kind);
+        let (first, length) = range.hull(builder);
+        let (state, more) = emitter.word(first, length, range.kind);
         states = join(states, state);
         lines = join(lines, more);
     }

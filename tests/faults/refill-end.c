@@ -1,0 +1,26 @@
+//@ layout: 2x1
+//@ found: verify
+#include <stdio.h>
+#include <stdlib.h>
+
+int starts[101];
+
+/* Rows of a few lines, valid where the thread has just looked at them: the first one makes a window, which the others must not be in. */
+__attribute__((noinline)) double rows(const int *start, const double *values, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        for (int k = start[i]; k < start[i + 1]; k++) sum += values[k];
+    return sum;
+}
+
+int main(void) {
+    double *values = malloc(4000 * sizeof *values);
+    for (int i = 0; i <= 100; i++) starts[i] = i * 40;
+    for (int i = 0; i < 4000; i++) values[i] = i;
+    double sum = 0;
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    sum += values[3] + rows(starts, values, 100);
+    printf("%g\n", sum);
+    free(values);
+    return 0;
+}
