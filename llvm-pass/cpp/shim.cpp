@@ -8,4 +8,5 @@
 #include "loops.cpp"
 #include "nest.cpp"
 #include "passes.cpp"
+#include "strip.cpp"
 #include "walk.cpp"

@@ -135,6 +135,10 @@ faults! {
     FootprintEnd = "footprint-end",
     /// The test of a footprint asks for loads.
     FootprintKind = "footprint-kind",
+    /// Strips of loops have twice as many iterations as lie in a line.
+    StripLength = "strip-length",
+    /// Strips of loops are executed without checks where their lines allow loads.
+    StripKind = "strip-kind",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.
@@ -249,6 +253,8 @@ pub fn plan(plan: &mut FunctionPlan) {
     }
     let parts = plan.footprints.iter_mut().flat_map(|footprint| &mut footprint.parts);
     parts.filter(|_| is(Fault::FootprintKind)).for_each(|part| part.kind = Kind::Load);
+    let parts = plan.versions.iter_mut().flat_map(|version| &mut version.strip);
+    parts.filter(|_| is(Fault::StripKind)).for_each(|part| part.kind = Kind::Load);
     for (_, range) in &mut plan.ranges {
         match &range.length {
             Length::Bytes(bytes) if is(Fault::RangeLength) => range.length = Length::Bytes(bytes / 2),

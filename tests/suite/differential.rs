@@ -216,6 +216,7 @@ programs! {
     small_allocs
     sort_search
     sort_synchronises
+    sorted_lists
     static_chunks
     static_results
     spin_functions

@@ -10,7 +10,7 @@
 //! loop range: the set of bytes is the sum of the dense part and of the strides' multiples, in any order of the loops around each
 //! other, as long as counts and steps do not change in the outer ones.
 //!
-//! A loop whose step is known at run time only gives its range *runtime steps*: if the step turns out to be forwards and short enough, the
+//! A loop whose step is known at run time only gives its range *runtime steps*: if the step turns out to be short enough, forwards or backwards, the
 //! loop range is one range; if not, the runtime looks at the bytes of each step. In loops further out, a short step is a condition.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use crate::llvm::{Analyses, Block, Context, Expander, Expr, Loop, Module, Opcode
 
 use super::facts::{
     Access, BlockId, Condition, ExprId, Fills, HoistObstacle, Kind, LoopFacts, LoopId, LoopRange,
-    MAX_STRIDES, RuntimeSteps, Site, Stride, What,
+    MAX_STRIDES, RuntimeSteps, Site, Stride, StripBounds, StripOrigin, What,
 };
 use super::footprints::Footprints;
 use super::linear::Grounds;
@@ -100,6 +100,7 @@ pub fn collect(analyses: &Analyses, context: Context, out: &mut Function, collec
                 if access.loop_ranges.is_empty() {
                     access.footprints = walker.footprints().of(out, inner, pointer);
                     access.expected = spanner.expected(out, (id, inner), pointer, access.size);
+                    access.strip = walker.strip_bounds(out, inner, pointer).map(Box::new);
                 }
             }
         }
@@ -166,6 +167,23 @@ impl Walker<'_> {
                 out.facts.loops[id].count = Some(number(&mut out.exprs, count));
             }
         }
+    }
+
+    /// What bounds an address in an iteration of an innermost loop without sync points.
+    fn strip_bounds(&self, out: &mut Function, inner: LoopId, pointer: Value) -> Option<StripBounds> {
+        let l = self.loops[inner];
+        if out.facts.loops[inner].syncs || self.loops.iter().any(|other| other.parent() == Some(l)) {
+            return None;
+        }
+        let bounds = self.analyses.strip_bounds(l, pointer)?;
+        let mut value = |value: Option<Value>| value.map(|value| number(&mut out.values, value));
+        let origin = StripOrigin {
+            root: value(bounds.root),
+            base: value(bounds.base),
+            scale: bounds.scale,
+            extended: bounds.extended,
+        };
+        Some(StripBounds { origin, distance: bounds.distance, step: bounds.step })
     }
 
     fn footprints(&self) -> Footprints<'_> {

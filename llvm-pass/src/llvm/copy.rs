@@ -23,7 +23,7 @@ unsafe extern "C" {
 }
 
 /// From the instructions of a loop to those of its copy.
-pub struct LoopCopy(Raw);
+pub struct LoopCopy(pub(super) Raw);
 
 impl Drop for LoopCopy {
     fn drop(&mut self) {

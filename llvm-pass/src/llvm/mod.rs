@@ -17,6 +17,7 @@ mod loops;
 mod module;
 mod nest;
 mod passes;
+mod strip;
 mod types;
 mod value;
 
@@ -32,6 +33,7 @@ pub use inkwell::llvm_sys::{
 pub use instruction::AsmOperands;
 pub use loops::Loop;
 pub use module::{Context, Module};
+pub use strip::Bounds as StripBounds;
 pub use types::{Type, TypeKind};
 pub use value::{Block, Value};
 

@@ -1,7 +1,7 @@
 //! Checks and tests as the rewriter makes them: before instructions, in preheaders, under run-time conditions.
 
 use crate::analysis::facts::{
-    Array, BlockId, Condition, ExprId, Kind, LoopId, Object, RuntimeSteps, Site, Stride, ValueId,
+    Array, BlockId, Condition, ExprId, Kind, LoopId, Object, RuntimeSteps, Site, Stride, StripOrigin, ValueId,
 };
 
 /// Lines whose states one load of the table tests.
@@ -86,6 +86,25 @@ pub struct Version {
     pub tests: Vec<usize>,
     /// Jobs of one process take the version without checks whatever the tests say.
     pub single: bool,
+    /// In the place of tests: what decides anew which version is executed, each time that some iterations are over.
+    pub strip: Vec<StripPart>,
+}
+
+/// What lies in one line in so many iterations as a strip of a loop has: of each iteration `[origin + first, origin + past)`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StripPart {
+    /// Read or write.
+    pub kind: Kind,
+    /// An address that is known where an iteration begins.
+    pub origin: StripOrigin,
+    /// Distance of the first byte from it.
+    pub first: i64,
+    /// Distance of the end.
+    pub past: i64,
+    /// What the origin advances in each iteration at most, bytes: a power of two or 0.
+    pub step: u64,
+    /// Whether it advances downwards.
+    pub backwards: bool,
 }
 
 /// A check in a loop's preheader, of `[start + delta, start + delta + extent + length)`.

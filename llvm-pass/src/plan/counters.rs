@@ -81,6 +81,8 @@ pub struct Counters {
     pub single: u64,
     /// Nests of loops with a version for when the few lines that they touch are valid.
     pub footprints: u64,
+    /// Loops that are executed in strips, with checks or without.
+    pub strips: u64,
     /// Left to the protection of pages.
     pub protected: u64,
     /// Loops with two versions.
@@ -134,6 +136,7 @@ impl FunctionPlan {
         totals.overwrites += self.loop_checks.iter().filter(|c| c.overwrites.is_some()).count() as u64;
         totals.versions += self.versions.len() as u64;
         totals.linear += facts.loops.iter().filter(|l| l.by_distance).count() as u64;
+        totals.strips += self.versions.iter().filter(|v| !v.strip.is_empty()).count() as u64;
         totals.hints += self.hints.len() as u64;
         totals.single += self.single.len() as u64;
         totals.footprints += self.footprints.len() as u64;
@@ -176,6 +179,7 @@ impl Counters {
             "hint" => self.hints,
             "single" => self.single,
             "footprint" => self.footprints,
+            "strip" => self.strips,
             "flags" => self.flags,
             "overwrite" => self.overwrites + self.filled,
             "callers" => self.callers,

@@ -13,13 +13,15 @@ pub mod print;
 pub mod reasons;
 pub mod single;
 pub mod stack;
+pub mod strip;
 pub mod value;
 pub mod version;
 pub mod window;
 
 pub(crate) use checks::number_flag;
 pub use checks::{
-    Check, CheckCondition, Flag, Hint, LoopCheck, ReadRange, Start, Test, ValidityTest, Version, WORD_LINES,
+    Check, CheckCondition, Flag, Hint, LoopCheck, ReadRange, Start, StripPart, Test, ValidityTest, Version,
+    WORD_LINES,
 };
 pub use counters::Counters;
 
@@ -166,6 +168,7 @@ pub fn plan(facts: &FunctionFacts, options: &Options) -> FunctionPlan {
     }
     single::apply(facts, &items, &mut plan, options);
     footprint::apply(facts, &items, &mut plan, options);
+    strip::apply(facts, &items, &mut plan, options);
     merge::apply(facts, &items, &mut plan, options);
     value::apply(facts, &mut plan, options);
     guards::apply(facts, &mut plan, options);

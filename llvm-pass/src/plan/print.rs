@@ -2,14 +2,16 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::analysis::facts::{Array, Condition, FunctionFacts, Kind, Length, Masked, RuntimeSteps, Stride};
+use crate::analysis::facts::{
+    Array, Condition, FunctionFacts, Kind, Length, Masked, RuntimeSteps, Stride, StripOrigin,
+};
 
 use super::footprint::{End, FootprintTest, Part};
 use super::guards::LoopAssumptions;
 use super::reasons::{Names, joined};
 use super::stack::{Source, StackPlan};
 use super::{
-    Check, CheckCondition, Decision, FunctionPlan, Hint, LoopCheck, Note, ReadRange, Start, Test,
+    Check, CheckCondition, Decision, FunctionPlan, Hint, LoopCheck, Note, ReadRange, Start, StripPart, Test,
     ValidityTest,
 };
 
@@ -80,6 +82,21 @@ impl Display for LoopCheck {
         }?;
         self.window.map_or(Ok(()), |at| write!(f, ", window from block {at}"))?;
         if self.refills { f.write_str(", refilled") } else { Ok(()) }
+    }
+}
+
+impl Display for StripPart {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let StripPart { origin: StripOrigin { root, base, scale, .. }, first, past, step, backwards, .. } =
+            self;
+        write!(f, ", {} [", kind(self.kind))?;
+        match (base, root) {
+            (Some(base), Some(root)) => write!(f, "v{base} + {scale} * v{root}")?,
+            (Some(value), None) | (None, Some(value)) => write!(f, "v{value}")?,
+            (None, None) => {}
+        }
+        let back = if *backwards { " back" } else { "" };
+        write!(f, "{first:+}, {past:+}) in steps of {step}{back}")
     }
 }
 
@@ -248,7 +265,13 @@ impl Display for Printed<'_> {
         }
         for version in &plan.versions {
             let single = if version.single { ", or in jobs of one process" } else { "" };
-            writeln!(f, "  two versions of loop {} by tests {:?}{single}", version.over, version.tests)?;
+            if version.strip.is_empty() {
+                writeln!(f, "  two versions of loop {} by tests {:?}{single}", version.over, version.tests)?;
+                continue;
+            }
+            write!(f, "  two versions of loop {} by strips", version.over)?;
+            version.strip.iter().try_for_each(|part| write!(f, "{part}"))?;
+            writeln!(f, "{single}")?;
         }
         for hint in &plan.hints {
             writeln!(f, "  {hint}")?;

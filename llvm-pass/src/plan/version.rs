@@ -81,7 +81,7 @@ pub(crate) fn apply(facts: &FunctionFacts, items: &[Item<'_>], plan: &mut Functi
         let first = plan.validity_tests.len();
         plan.validity_tests.extend(tests);
         let tests = (first..plan.validity_tests.len()).collect();
-        plan.versions.push(Version { over, tests, single: false });
+        plan.versions.push(Version { over, tests, single: false, strip: vec![] });
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn enabled(options: &Options) -> bool {
 }
 
 /// Calls, long copies and masked accesses keep their checks in both versions.
-fn has_other_checks(facts: &FunctionFacts, over: LoopId) -> bool {
+pub(super) fn has_other_checks(facts: &FunctionFacts, over: LoopId) -> bool {
     let blocks = facts.blocks.iter().filter(|b| b.inner == Some(over));
     blocks.flat_map(|b| &b.events).any(|e| !matches!(e.what, What::Access(_)))
 }

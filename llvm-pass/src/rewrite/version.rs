@@ -9,13 +9,15 @@
 //! Values are computed before any block is split, and loops are copied before any check is emitted: a site's
 //! check goes in front of the instruction's copy.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::Function;
-use crate::analysis::facts::{Kind, LoopId, MAX_STRIDES};
+use crate::analysis::facts::{Kind, LoopId, MAX_STRIDES, ValueId};
 use crate::llvm::{Analyses, IntPredicate, LoopCopy, Module, Value};
-use crate::plan::{FunctionPlan, Start, ValidityTest};
+use crate::plan::{FunctionPlan, Start, ValidityTest, Version};
 
 use super::check::Emitter;
-use super::single;
+use super::{single, strip};
 
 /// Iterations from which on a test in front of the loop itself pays.
 const WORTH: u64 = 16;
@@ -33,26 +35,33 @@ struct Test {
     worth: Option<(Value, u64)>,
 }
 
-/// Tests before their calls are emitted.
-pub struct Tests(Vec<Test>);
+/// Tests before their calls are emitted, and what strips are computed from.
+pub struct Tests {
+    calls: Vec<Test>,
+    bases: Bases,
+}
 
-/// The copies of a function's loops.
+/// Addresses in the preheaders of loops that are executed in strips, by loop and number.
+type Bases = BTreeMap<(LoopId, ValueId), Value>;
+
+/// The copies of a function's loops, the last of which has the checks: each is of the one before.
 #[derive(Default)]
-pub struct Copies(Vec<(LoopId, LoopCopy)>);
+pub struct Copies(Vec<(LoopId, Vec<LoopCopy>)>);
 
 impl Copies {
     /// The copy of a site's instruction in the second version of a loop.
     pub fn of(&self, over: LoopId, instruction: Value) -> Value {
-        let (_, copy) =
+        let (_, copies) =
             self.0.iter().find(|(l, _)| *l == over).expect("versions are made for all planned loops");
-        copy.of(instruction).expect("a check of a version is in its loop")
+        last(copies, instruction).expect("a check of a version is in its loop")
     }
 }
 
 /// Computes the tests' arguments in the preheaders.
 pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan: &FunctionPlan) -> Tests {
+    let bases = bases(emitter, facts, plan);
     if plan.validity_tests.is_empty() {
-        return Tests(vec![]);
+        return Tests { calls: vec![], bases };
     }
     let expander = analyses.expander();
     let builder = emitter.builder;
@@ -93,7 +102,21 @@ pub fn expand(emitter: &Emitter<'_>, analyses: &Analyses, facts: &Function, plan
         arguments.push(uses);
         Test { before, entry: entry(validity.kind), arguments, worth }
     };
-    Tests(plan.validity_tests.iter().map(one).collect())
+    Tests { calls: plan.validity_tests.iter().map(one).collect(), bases }
+}
+
+/// Instructions of their own, so that LLVM changes what they refer to where other loops are copied.
+fn bases(emitter: &Emitter<'_>, facts: &Function, plan: &FunctionPlan) -> Bases {
+    let parts = plan.versions.iter().flat_map(|v| v.strip.iter().map(move |part| (v.over, part)));
+    let mut bases = Bases::new();
+    for (over, part) in parts {
+        let Some(base) = part.origin.base else { continue };
+        let before = facts.loops[over].preheader().expect("loops in strips have one").terminator();
+        emitter.builder.before(before).locate_as(before);
+        let frozen = || emitter.builder.freeze(facts.values[base as usize]);
+        bases.entry((over, base)).or_insert_with(frozen);
+    }
+    bases
 }
 
 /// Emits the tests and copies the loops. `moved` is told of terminators that others have taken the place of.
@@ -107,11 +130,18 @@ pub fn copy(
     mut moved: impl FnMut(Value, Value),
 ) -> Copies {
     let builder = emitter.builder;
-    let results: Vec<Value> = tests.0.iter().map(|t| call(emitter, analyses, t)).collect();
+    let results: Vec<Value> = tests.calls.iter().map(|t| call(emitter, analyses, t)).collect();
     let mut copies = Copies::default();
     for version in &plan.versions {
         let handle = facts.loops[version.over];
         let before = handle.preheader().expect("versioned loops have one").terminator();
+        if !version.strip.is_empty() {
+            copies.0.push((
+                version.over,
+                strips(module, emitter, analyses, facts, (version, &tests.bases), &mut moved),
+            ));
+            continue;
+        }
         builder.before(before).locate_as(before);
         let all = version.tests.iter().map(|&t| results[t]).reduce(|x, y| builder.and(x, y));
         let mut condition = all.expect("a version has tests");
@@ -120,9 +150,53 @@ pub fn copy(
         }
         let (copy, branch) = analyses.version(handle, condition, true);
         moved(before, branch);
-        copies.0.push((version.over, copy));
+        copies.0.push((version.over, vec![copy]));
     }
     copies
+}
+
+/// Two versions of a loop that take turns, beside the loop itself, which is for jobs of one process.
+fn strips(
+    module: Module,
+    emitter: &Emitter<'_>,
+    analyses: &Analyses,
+    facts: &Function,
+    (version, bases): (&Version, &Bases),
+    mut moved: impl FnMut(Value, Value),
+) -> Vec<LoopCopy> {
+    let mut handle = facts.loops[version.over];
+    let mut copies = Vec::new();
+    if version.single {
+        let before = handle.preheader().expect("loops in strips have one").terminator();
+        let single = single::needs_no_checks(module, emitter, before);
+        let (copy, branch) = analyses.version(handle, single, false);
+        let header = copy.of(handle.header().instructions()[0]).expect("it is in the loop").block();
+        handle = analyses.loop_of(header).expect("the copy of a loop is one");
+        moved(before, branch.block().successors()[1].terminator());
+        copies.push(copy);
+    }
+    let front = handle.preheader().expect("loops in strips have one");
+    let old = front.terminator();
+    let before = analyses.begin_strips(handle);
+    moved(old, front.terminator());
+    let root = |id: ValueId| last(&copies, facts.values[id as usize]).expect("a root is in the loop");
+    let parts = version.strip.iter().map(|part| strip::Part {
+        part,
+        root: part.origin.root.map(root),
+        base: part.origin.base.map(|base| bases[&(version.over, base)]),
+    });
+    let parts: Vec<strip::Part<'_>> = parts.collect();
+    let decided = strip::decide(emitter, &parts, before);
+    let (copy, branch) = analyses.version(handle, decided.valid, true);
+    strip::entered(emitter, &decided, branch.block().successors()[0].terminator());
+    analyses.end_strips(handle, &copy, decided.left);
+    copies.push(copy);
+    copies
+}
+
+/// The copy of the copy of an instruction, and so on.
+fn last(copies: &[LoopCopy], instruction: Value) -> Option<Value> {
+    copies.iter().try_fold(instruction, |instruction, copy| copy.of(instruction))
 }
 
 /// Asks at the builder's place whether all of a variable is valid.

@@ -28,6 +28,7 @@ pub const SWITCHES: &[&str] = &[
     "hint",
     "single",
     "footprint",
+    "strip",
     "flags",
     "overwrite",
     "callers",
@@ -59,5 +60,6 @@ pub const LOOPS: &[&str] = &[
     "hint",
     "single",
     "footprint",
+    "strip",
     "overwrite",
 ];

@@ -36,6 +36,8 @@ pub struct Access {
     pub span: Option<Span>,
     /// The same over whole nests, innermost loop first: between two addresses.
     pub footprints: Vec<Footprint>,
+    /// What bounds it in each iteration of its loop, if it has no loop range.
+    pub strip: Option<Box<StripBounds>>,
     /// The variable that it lies in.
     pub object: Option<Object>,
     /// The allocated array of Fortran that it lies in.
@@ -63,6 +65,7 @@ impl Access {
             expected: None,
             span: None,
             footprints: vec![],
+            strip: None,
             object: None,
             array: None,
             allocation: None,
@@ -120,6 +123,30 @@ pub struct Footprint {
     pub hi: ExprId,
     /// Expressions of numbers of iterations, without the first.
     pub counts: Vec<ExprId>,
+}
+
+/// What bounds an address in an iteration of an innermost loop: see [`crate::llvm::StripBounds`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StripBounds {
+    /// What it is computed from.
+    pub origin: StripOrigin,
+    /// Least and greatest distance from that, bytes.
+    pub distance: (i64, i64),
+    /// The least and the most that the origin advances in an iteration, bytes.
+    pub step: (i64, i64),
+}
+
+/// An address that is known where an iteration begins: `base + scale * root`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StripOrigin {
+    /// A phi of the loop's header.
+    pub root: Option<ValueId>,
+    /// An address that does not change.
+    pub base: Option<ValueId>,
+    /// What the root is multiplied with.
+    pub scale: i64,
+    /// Whether the root is extended to 64 bits with its sign, if it is.
+    pub extended: Option<bool>,
 }
 
 /// A global variable.

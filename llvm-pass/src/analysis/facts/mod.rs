@@ -11,7 +11,10 @@ mod loop_range;
 mod loops;
 mod stack;
 
-pub use access::{Access, Allocation, Array, ExpectedRange, Footprint, HoistObstacle, Object, Span};
+pub use access::{
+    Access, Allocation, Array, ExpectedRange, Footprint, HoistObstacle, Object, Span, StripBounds,
+    StripOrigin,
+};
 pub use calls::{Arguments, FormatCall, Lanes, Length, Limit, Masked, Purpose, Range};
 pub use graph::{Argument, CallEdge, CallId, Checked, Extent, FunctionId, FunctionNode, Graph};
 pub use loop_range::{Condition, Fills, LoopRange, MAX_STRIDES, RuntimeSteps, Stride};

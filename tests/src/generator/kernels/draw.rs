@@ -88,10 +88,11 @@ pub(super) fn part(random: &mut Random, ty: Type) -> Part {
 fn helper(random: &mut Random, arrays: &[Array], files: usize) -> Helper {
     let target = if random.chance(1, 4) { Type::I64 } else { random.pick(arrays).ty };
     let source = random.pick(arrays).ty;
-    let task = match random.below(3) {
+    let task = match random.below(4) {
         0 => Task::Loop(random.between(1, 8) as i64),
         1 => Task::Choose(random.below(4) as i64),
-        _ => Task::Sum,
+        2 => Task::Sum,
+        _ => Task::Meet,
     };
     Helper {
         target,

@@ -333,6 +333,8 @@ pub enum Task {
     Choose(i64),
     /// Adds up sources, as many as its number says, into one target.
     Sum,
+    /// Walks through sources from both ends, each time on from the smaller one, and adds these up into one target.
+    Meet,
 }
 
 /// A function that kernels call.

@@ -69,6 +69,17 @@ impl Emitter<'_> {
                 line!(text, "    long sum = 0;\n    for (long q = 0; q < n % 8; q++) sum += {};", read("q"));
                 line!(text, "    {store}");
             }
+            Task::Meet => {
+                let store = write("0", &format!("mix({}, sum)", old("0")));
+                let (low, high) = (read("q"), read("r"));
+                line!(text, "    long sum = 0, q = 0, r = 6;");
+                line!(text, "    while (q < r) {{");
+                line!(
+                    text,
+                    "        if ({low} < {high}) {{ sum += {low}; q++; }} else {{ sum += {high}; r--; }}"
+                );
+                line!(text, "    }}\n    {store}");
+            }
         }
     }
 

@@ -69,7 +69,7 @@ impl Emitter<'_> {
             line!(text, "    subroutine h{number}(d, s, n)");
             line!(text, "        {}, intent(inout){} :: d({})", name(helper.target), shape.0, shape.1);
             line!(text, "        {}, intent(in) :: s(0:)", name(helper.source));
-            text.push_str("        integer(8), intent(in) :: n\n        integer(8) :: q, sum_\n");
+            text.push_str("        integer(8), intent(in) :: n\n        integer(8) :: q, r, sum_\n");
             self.helper(&mut text, helper);
             line!(text, "    end subroutine");
         }
@@ -101,6 +101,20 @@ impl Emitter<'_> {
                     text,
                     "        sum_ = 0\n        do q = 0, mod(n, 8_8) - 1\n            sum_ = sum_ + {}\n        end do",
                     read("q")
+                );
+                line!(text, "        {store}");
+            }
+            Task::Meet => {
+                let store = write("0", &format!("{} * 31_8 + sum_", old("0")));
+                let (low, high) = (read("q"), read("r"));
+                line!(text, "        sum_ = 0\n        q = 0\n        r = 6\n        do while (q < r)");
+                line!(
+                    text,
+                    "            if ({low} < {high}) then\n                sum_ = sum_ + {low}\n                q = q + 1"
+                );
+                line!(
+                    text,
+                    "            else\n                sum_ = sum_ + {high}\n                r = r - 1\n            end if\n        end do"
                 );
                 line!(text, "        {store}");
             }
