@@ -3,8 +3,8 @@
 #
 #   scripts/link-runtime.sh ARCHIVE DIRECTORY
 #
-# In DIRECTORY, libdsm_rt.a has all crates of ARCHIVE as one object, without what no entry point leads to, and the other members as they are. libdsm_rt_debug.a is the same with debug information. Both stay
-# as they are if they are newer than ARCHIVE.
+# In DIRECTORY, libdsm_rt.a has all crates of ARCHIVE as one object, without what no entry point leads to, and the other members as they are. libdsm_rt_debug.a is the same with debug information. libdsm_rt_exceptions.a
+# has what stands in front of a shared libstdc++ for exceptions: a program that is linked with the static one has the originals. All stay as they are if they are newer than ARCHIVE.
 set -eu
 
 script=$(realpath "$0")
@@ -16,7 +16,7 @@ is_current() {
     [ -n "$(find "$1" -newer "$archive" -newer "$script" 2>/dev/null)" ]
 }
 
-if is_current "$directory/libdsm_rt.a" && is_current "$directory/libdsm_rt_debug.a"; then exit; fi
+if is_current "$directory/libdsm_rt.a" && is_current "$directory/libdsm_rt_debug.a" && is_current "$directory/libdsm_rt_exceptions.a"; then exit; fi
 mkdir -p "$directory"
 directory=$(realpath "$directory")
 work=$(mktemp -d "$directory/link.XXXXXX")
@@ -33,7 +33,8 @@ twice=$(sort ../names | uniq -d)
 llvm llvm-ar x ../all.a
 # A program has what it needs of the C half, and of the functions that compilers call.
 crates=$(grep '\.rcgu\.o$' ../names | grep -v '^compiler_builtins-')
-others=$(grep -v '\.rcgu\.o$' ../names; grep '^compiler_builtins-.*\.rcgu\.o$' ../names)
+exceptions=$(grep -- '-exception\.o$' ../names)
+others=$(grep -v -e '\.rcgu\.o$' -e '-exception\.o$' ../names; grep '^compiler_builtins-.*\.rcgu\.o$' ../names)
 
 # Entry points have names of C, which Rust has not mangled.
 # shellcheck disable=SC2086 # no name of a member has a space
@@ -54,6 +55,9 @@ apart='dsm_arrays-* dsm_fortran-* dsm_operations-* dsm_posix-*'
 ld.bfd -r --gc-sections -T ../sections.ld $roots -o dsm_rt.o $crates
 # shellcheck disable=SC2086
 llvm llvm-ar rcs ../libdsm_rt_debug.a dsm_rt.o $others
+# shellcheck disable=SC2086
+llvm llvm-ar rcs ../libdsm_rt_exceptions.a $exceptions
+llvm llvm-objcopy --strip-debug ../libdsm_rt_exceptions.a
 # The debugger's script is for all programs.
 llvm llvm-objcopy --strip-debug --keep-section=.debug_gdb_scripts ../libdsm_rt_debug.a ../libdsm_rt.a
-mv ../libdsm_rt_debug.a ../libdsm_rt.a "$directory"
+mv ../libdsm_rt_debug.a ../libdsm_rt_exceptions.a ../libdsm_rt.a "$directory"

@@ -3,8 +3,8 @@
  * In a job of several processes an exception's object lies in shared memory, behind libstdc++'s header of it and a count of references. What the
  * unwinder and libstdc++ change while an exception is under way lies in a dependent exception, as after `std::rethrow_exception`: also the
  * first time that an object is thrown. So nobody but this file writes to header and count, and does so through checks. The functions stand in
- * front of libstdc++'s, also for libraries; objects that are not in shared memory go to libstdc++'s own. They are weak, because a program that
- * is linked with a static libstdc++ has the originals; there, exceptions stay in their process.
+ * front of libstdc++'s, also for libraries; objects that are not in shared memory go to libstdc++'s own. A program that is linked
+ * with -static-libstdc++ has the originals; there, exceptions stay in their process. They are weak for programs that name the static library otherwise.
  *
  * Layouts: the Itanium C++ ABI with libstdc++'s extensions (unwind-cxx.h), which are frozen. */
 #include "internal.h"

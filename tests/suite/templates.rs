@@ -150,6 +150,41 @@ fn links_bring_the_compiled_templates() {
     case.agrees("x");
 }
 
+/// The static C++ library's own functions throw, with and without a launcher.
+#[test]
+fn programs_with_the_static_library_throw() {
+    let source = "#include <cstdio>
+#include <exception>
+#include <stdexcept>
+int main()
+{
+    int caught = 0;
+#pragma omp parallel reduction(+ : caught)
+    {
+        std::exception_ptr kept;
+        try {
+            throw std::runtime_error(\"thrown\");
+        } catch (const std::exception &e) {
+            caught += e.what()[0] == 't';
+            kept = std::current_exception();
+        }
+        try {
+            std::rethrow_exception(kept);
+        } catch (const std::runtime_error &) {
+            caught++;
+        }
+    }
+    std::printf(\"%d\\n\", caught);
+}
+";
+    let Some(case) = Case::new("static-libstdcxx", &[("throws.cpp", source)]) else { return };
+    case.must("dsm", &case.dsm.cxx, "-O2 -fopenmp -static-libstdc++ ../throws.cpp -o x");
+    for (arguments, caught) in [("-n 1 -t 2 ./x", "4\n"), ("-n 2 ./x", "4\n"), ("-n 2 -t 2 ./x", "8\n")] {
+        assert_eq!(case.must("dsm", &case.dsm.run, arguments), caught, "{arguments}");
+    }
+    assert_eq!(case.must("dsm", "env", "OMP_NUM_THREADS=2 ./x"), "4\n");
+}
+
 /// The C++ library would call members of strings that a library shows, and store without checks to what they allocate.
 #[test]
 fn libraries_do_not_show_their_strings() {

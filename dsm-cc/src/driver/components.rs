@@ -95,6 +95,8 @@ pub const MODULES: &str = "dsm-modules";
 pub const RUNTIME: &str = "dsm-runtime/libdsm_rt.a";
 /// The same with its debug information.
 pub const RUNTIME_WITH_DEBUG: &str = "dsm-runtime/libdsm_rt_debug.a";
+/// What stands in front of a shared libstdc++ for exceptions.
+pub const EXCEPTIONS_ARCHIVE: &str = "dsm-runtime/libdsm_rt_exceptions.a";
 /// The archive that cargo builds.
 const BUILT_RUNTIME: &str = "libdsm_rt.a";
 

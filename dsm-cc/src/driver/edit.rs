@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dsm_abi::layout::USER_MAIN;
 
 use super::arguments::{self, Typed, strip};
-use super::components::{RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE};
+use super::components::{EXCEPTIONS_ARCHIVE, RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE};
 use super::own::PREFIX;
 
 /// What the driver adds; `None` where the invocation has no use for it.
@@ -24,6 +24,8 @@ pub struct Parts {
     pub plugin: Option<PathBuf>,
     /// The runtime library.
     pub runtime: Option<PathBuf>,
+    /// The part of it that stands in front of a shared libstdc++ for exceptions.
+    pub exceptions: Option<PathBuf>,
     /// LLVM's linker is to link.
     pub lld: bool,
     /// The linker script.
@@ -109,8 +111,10 @@ pub fn edit(arguments: &[OsString], typed: &Typed, parts: &Parts) -> Vec<OsStrin
         out.push(joined("-I", modules.as_os_str()));
     }
     if let Some(runtime) = &parts.runtime {
-        // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.
-        out.extend(["-Xlinker".into(), runtime.clone().into_os_string()]);
+        for archive in [runtime].into_iter().chain(&parts.exceptions) {
+            // Passed on by name, the archive cannot count as a source, whatever "-x LANGUAGE" is in force.
+            out.extend(["-Xlinker".into(), archive.clone().into_os_string()]);
+        }
         out.extend(SYSTEM_LIBRARIES.iter().map(OsString::from));
     }
     out
@@ -201,7 +205,7 @@ fn needs_openmp(argument: &OsStr) -> bool {
 fn is_runtime(argument: &OsStr) -> bool {
     let name = Path::new(argument).file_name();
     name.is_some()
-        && [RUNTIME, RUNTIME_WITH_DEBUG, TEMPLATES_ARCHIVE]
+        && [RUNTIME, RUNTIME_WITH_DEBUG, EXCEPTIONS_ARCHIVE, TEMPLATES_ARCHIVE]
             .iter()
             .any(|file| Path::new(file).file_name() == name)
 }

@@ -26,7 +26,9 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use arguments::Typed;
 use attempts::Compilation;
-use components::{HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLATES_ARCHIVE};
+use components::{
+    EXCEPTIONS_ARCHIVE, HEADERS, LAUNCHER, Language, MODULES, PLUGIN, TEMPLATES, TEMPLATES_ARCHIVE,
+};
 use edit::Parts;
 use error::Error;
 use objects::Needs;
@@ -151,6 +153,10 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             let runtime = components::find_runtime(typed.own.runtime_debug)?;
             parts.runtime = Some(archive(runtime, &wraps, &compiler, &mut files)?);
             let has = |option: &str| arguments.iter().any(|a| a == option);
+            if !has("-static-libstdc++") {
+                let exceptions = components::find(EXCEPTIONS_ARCHIVE)?;
+                parts.exceptions = Some(archive(exceptions, &wraps, &compiler, &mut files)?);
+            }
             if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
                 for object in BEFORE_LIBSTDCXX {
                     parts.before_libstdcxx.push(inherited(
