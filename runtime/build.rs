@@ -12,6 +12,7 @@ fn main() {
             "c/context.c",
             "c/cxx.c",
             "c/debugger.c",
+            "c/demangle.c",
             "c/entries.c",
             "c/exception.c",
             "c/format.c",

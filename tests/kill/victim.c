@@ -1,5 +1,5 @@
 // A job to be killed: it runs for two minutes, with barriers, locks and data that moves all the time.
-// victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way when there is a file "end", which is removed.
+// victim run | segv T | abort T | exit T | return: thread T of the team ends the job in that way when there is a file "last", which is removed.
 // victim until FILE: ends when there is such a file, and says whether its data are right.
 #include <omp.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     int more = 1;
     long round = 0;
     for (; more; round++) {
-        int is_last = remove("end") == 0;
+        int is_last = remove("last") == 0;
 #pragma omp parallel
         {
             for (int inner = 0; inner < 20; inner++) {

@@ -100,7 +100,7 @@ impl Job {
     /// # Errors
     /// The file that tells it cannot be made.
     pub fn end(&self) -> Result<(), String> {
-        std::fs::write(self.directory.path().join("end"), "").map_err(|e| e.to_string())
+        std::fs::write(self.directory.path().join("last"), "").map_err(|e| e.to_string())
     }
 
     /// Process id of the launcher.

@@ -63,6 +63,7 @@ programs! {
     cxx_clauses
     cxx_containers
     cxx_coroutines
+    cxx_demangle
     cxx_end_regions
     cxx_exception_copies
     cxx_exception_ptr

@@ -15,10 +15,10 @@ use super::openmp;
 /// Functions of the runtime that may call functions of the program: an allocator of its own, handlers of `pthread_atfork`, destructors of
 /// exceptions, the functions of a stream of `fopencookie`.
 #[rustfmt::skip]
-const CALLING_BACK: [&str; 25] = [
+const CALLING_BACK: [&str; 26] = [
     "getline", "getdelim", "__getdelim", "asprintf", "vasprintf", "__asprintf_chk", "__vasprintf_chk", "realpath", "__realpath_chk", "getcwd",
     "__getcwd_chk", "get_current_dir_name", "canonicalize_file_name", "wcsdup", "regcomp", "regfree", "globfree", "globfree64", "open_memstream",
-    "fork", "__cxa_throw", "__cxa_rethrow", "fclose", "fflush", "fflush_unlocked",
+    "fork", "__cxa_throw", "__cxa_rethrow", "__cxa_demangle", "fclose", "fflush", "fflush_unlocked",
 ];
 
 /// Functions of the module that may acquire.

@@ -158,6 +158,7 @@ pub const LIBRARY: &[Replacement] = &[
     ("pthread_getspecific", "__dsm_getspecific", All("p:i")), ("tss_create", "__dsm_key_create", All("i:pp")),
     ("tss_delete", "__dsm_key_delete", All("v:i")), ("tss_set", "__dsm_setspecific", All("i:ik")),
     ("tss_get", "__dsm_getspecific", All("p:i")), ("open_memstream", "__dsm_open_memstream", All("p:kk")),
+    ("__cxa_demangle", "__dsm_demangle", All("p:pppp")),
     ("fesetenv", "__dsm_fesetenv", All("i:p")), ("feupdateenv", "__dsm_feupdateenv", All("i:p")),
     ("setvbuf", "__dsm_setvbuf", All("i:pkil")), ("setbuf", "__dsm_setbuf", All("v:pk")), ("setbuffer", "__dsm_setbuffer", All("v:pkl")),
     ("setlinebuf", "__dsm_setlinebuf", All("v:p")), ("mremap", "__dsm_mremap", All("p:plli.")), ("madvise", "__dsm_madvise", All("i:pli")),
