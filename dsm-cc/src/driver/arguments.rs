@@ -315,7 +315,7 @@ impl Typed {
         self.inputs.iter().any(|i| i.kind == InputKind::Source)
     }
 
-    /// Whether there is anything to work on. A program may be made of libraries alone, of which one has its `main`.
+    /// Whether there is anything to work on. A program may be made of nothing but libraries, of which one has its `main`.
     pub fn has_inputs(&self) -> bool {
         !self.inputs.is_empty() || !self.libraries.is_empty()
     }

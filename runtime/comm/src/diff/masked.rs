@@ -56,7 +56,7 @@ pub(super) unsafe fn patch(bytes: &[u8; GROUP], there: *mut u8, changed: u64) {
 /// Instructions of SSE are as fast as ever from here on.
 #[inline(always)]
 pub(super) fn leave_vectors() {
-    // SAFETY: the compiler is told of all registers that lose something.
+    // SAFETY: all registers that lose something are listed.
     unsafe {
         asm!(
             "vzeroupper",
