@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_alone_make_a_program() {
+    fn a_program_may_be_made_of_libraries() {
         assert!(read("-fopenmp -L. -lx -o y").links() && !read("-c -lx").links());
     }
 }

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn flang_remembers_lines_alone() {
+    fn flang_remembers_only_lines() {
         for (line, lines) in [("-c x.f90", "-Xflang -debug-info-kind=line-tables-only "), ("-g -c x.f90", "")]
         {
             let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();

@@ -153,11 +153,12 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             let runtime = components::find_runtime(typed.own.runtime_debug)?;
             parts.runtime = Some(archive(runtime, &wraps, &compiler, &mut files)?);
             let has = |option: &str| arguments.iter().any(|a| a == option);
-            if !has("-static-libstdc++") {
+            let is_shared = !has("-static-libstdc++");
+            if is_shared {
                 let exceptions = components::find(EXCEPTIONS_ARCHIVE)?;
                 parts.exceptions = Some(archive(exceptions, &wraps, &compiler, &mut files)?);
             }
-            if (language == Language::Cxx || has("-lstdc++") || has("stdc++")) && !has("-static-libstdc++") {
+            if is_shared && (language == Language::Cxx || has("-lstdc++") || has("stdc++")) {
                 for object in BEFORE_LIBSTDCXX {
                     parts.before_libstdcxx.push(inherited(
                         &mut files,

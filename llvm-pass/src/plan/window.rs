@@ -18,16 +18,21 @@
 //! of the outer loop, which dominates the check. The same is true of a whole variable that was found valid: an address that is computed from
 //! it lies in it.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::facts::{BlockId, Condition, FunctionFacts, Kind, Object};
 use crate::options::Options;
 
 use super::version::outermost_quiet;
-use super::{CheckCondition, Flag, FunctionPlan, number_flag};
+use super::{CheckCondition, Flag, FunctionPlan, LoopCheck, number_flag};
+
+/// Most ranges that are tested together and look at states inline. Rows of many arrays are walked by loops that do more, as of stencils, and take more instructions to look at than the call does.
+const MOST_REFILLED: usize = 4;
 
 /// Gives windows to the dense checks inside of loops.
 pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Options) {
     let FunctionPlan { loop_checks, flags, .. } = plan;
-    for check in loop_checks {
+    for check in loop_checks.iter_mut() {
         let outer = outermost_quiet(facts, check.over);
         // What is checked under a flag is checked further out than the loop needs, hence rarely.
         let often = check.strides.is_empty() && !matches!(check.condition, CheckCondition::If(_));
@@ -35,13 +40,29 @@ pub(crate) fn apply(facts: &FunctionFacts, plan: &mut FunctionPlan, options: &Op
             continue;
         };
         check.window = Some(preheader);
-        check.refills = options.enabled("refill");
         // What is compared would have to be compared each time.
         check.overwrites.take_if(|reads| !reads.is_empty());
         if let (CheckCondition::Always, Some(object)) = (check.condition, check.object) {
             check.condition =
                 CheckCondition::Unless(number_flag(flags, valid(preheader, object, check.kind)));
         }
+    }
+    if options.enabled("refill") {
+        refill(loop_checks);
+    }
+}
+
+/// Chooses the checks that look at states inline: those of which few are tested together.
+fn refill(checks: &mut [LoopCheck]) {
+    let together =
+        |check: &LoopCheck| (check.preheader, matches!(check.condition, CheckCondition::Unless(_)));
+    let mut numbers: BTreeMap<(BlockId, bool), usize> = BTreeMap::new();
+    let tested = |c: &&LoopCheck| c.strides.is_empty() && !matches!(c.condition, CheckCondition::If(_));
+    for check in checks.iter().filter(tested) {
+        *numbers.entry(together(check)).or_default() += 1;
+    }
+    for check in checks.iter_mut().filter(|check| check.window.is_some()) {
+        check.refills = numbers[&together(check)] <= MOST_REFILLED;
     }
 }
 

@@ -7,7 +7,7 @@
 //!             br bad, rare -> the range entries, one after the other
 //! walk:       if the step is negative, from the last step on
 //! window:     bad = start < window.start or start + length > window.end, by the signs of two differences
-//! refill:     of few ranges: br bad, rare -> bad as without windows;  br bad -> the range entries; else the window is the lines of the range
+//! refill:     br bad, rare -> bad as without windows;  br bad -> the range entries; else the window is the lines of the range
 //! unless:     the test is jumped over if all its flags are set
 //! if:         no test: the range entries are called if the flag is set
 //! ```
@@ -47,9 +47,6 @@ struct Range {
     /// Whether the states of the range are looked at, where it is not in its window, before the runtime does.
     refills: bool,
 }
-
-/// Windows of a group that are filled inline. Rows of many arrays are walked by loops that do more, as of stencils, and take more instructions to look at than the call does.
-const MOST_REFILLED: usize = 4;
 
 /// Steps that may leave lines out.
 struct RuntimeSteps {
@@ -377,7 +374,7 @@ pub fn emit(emitter: &Emitter<'_>, group: &Group) {
     let bad = test(emitter, before, &dense);
     let (miss, tail) = emitter.branch_rare(before, bad, "dsm.miss");
     builder.at_end(miss).locate_as(before);
-    if dense.iter().any(|r| r.refills) && dense.len() <= MOST_REFILLED {
+    if dense.iter().any(|r| r.refills) {
         let refuse = states_refuse(emitter, &dense);
         let called = builder.new_block(before.parent_function(), "dsm.call");
         let known = builder.new_block(before.parent_function(), "dsm.refill");

@@ -81,7 +81,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use block_word::BlockWord;
-pub use calls::GroupChange;
+pub use calls::{GroupChange, bytes_in_part};
 pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, Look, MarkKind, Word};
 pub use fault::Fault;
 pub use inspect::Inspection;

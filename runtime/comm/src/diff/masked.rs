@@ -1,4 +1,4 @@
-//! The same for whole groups by masked stores.
+//! Merging whole groups by masked stores, as processors with AVX-512 have them.
 //!
 //! A masked store writes the bytes that its mask names, and is none to the others, as far as any other processor can see. Processors do not promise
 //! that words are stored at once by it, or read at once by a load of a group. So live memory is loaded by vectors of 16 bytes, which processors

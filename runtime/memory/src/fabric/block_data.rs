@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use dsm_abi::atomic::Update;
 use dsm_abi::state;
-use dsm_coherence::calls::bytes_in_part;
-use dsm_coherence::{Block, Extent, Fabric, GROUP, GroupChange, Rank};
+use dsm_coherence::{Block, Extent, Fabric, GROUP, GroupChange, Rank, bytes_in_part};
 use dsm_comm::copy::copy;
 use dsm_comm::diff;
 
