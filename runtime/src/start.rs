@@ -300,7 +300,11 @@ extern "C" fn run_destructors() {
 
 /// Runs after the program's own handlers, in whichever process calls `exit`.
 extern "C" fn at_exit() {
-    if sync::rank() != 0 || child::is_child() {
+    if child::is_child() {
+        return;
+    }
+    if sync::rank() != 0 {
+        stdio::give_back();
         return;
     }
     // Processes in the middle of a region never come to their end.

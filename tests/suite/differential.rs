@@ -224,6 +224,7 @@ programs! {
     stencil
     strided
     stream_buffers
+    stream_positions
     string_functions
     struct_values
     sums_beside_stores

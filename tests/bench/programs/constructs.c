@@ -17,12 +17,14 @@
 #define ITERATIONS 128
 #define ARRAY 1024
 #define HELD 32
+#define FILE_BYTES (1 << 20)
 
 static int delay_length = 1;
 static int team;
 static double sum;
 static omp_lock_t lock;
 static omp_nest_lock_t nest_lock;
+static FILE *input;
 static double per_thread[ARRAY];
 #pragma omp threadprivate(per_thread)
 
@@ -395,6 +397,21 @@ static void allocation(int n) {
     }
 }
 
+// Nor is this: the last thread reads a file by characters that the initial one has opened.
+static void characters(int n) {
+    if (!input) {
+        input = tmpfile();
+        for (int i = 0; i < FILE_BYTES; i++)
+            putc('a', input);
+    }
+    rewind(input);
+#pragma omp parallel
+    if (omp_get_thread_num() == team - 1)
+        for (int i = 0; i < n; i++)
+            if (getc(input) < 0)
+                rewind(input);
+}
+
 struct construct {
     const char *name;
     void (*reference)(int n), (*test)(int n);
@@ -437,6 +454,7 @@ static const struct construct constructs[] = {
     {"taskgroup", delays, taskgroup},
     {"taskloop", loops, taskloop},
     {"malloc", nothing, allocation},
+    {"getc", nothing, characters},
 };
 #define COUNT (int)(sizeof constructs / sizeof constructs[0])
 

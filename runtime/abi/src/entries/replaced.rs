@@ -167,7 +167,8 @@ pub const LIBRARY: &[Replacement] = &[
     // What they store is known when it has arrived.
     ("read", "__dsm_read", All("l:ipl")), ("pread", "__dsm_pread", All("l:ipll")), ("pread64", "__dsm_pread", All("l:ipll")),
     ("recv", "__dsm_recv", All("l:ipli")), ("recvfrom", "__dsm_recvfrom", All("l:iplipp")), ("fread", "__dsm_fread", All("l:pllp")),
-    ("fread_unlocked", "__dsm_fread_unlocked", All("l:pllp")), ("fgets", "__dsm_fgets", All("p:pip")),
+    ("fread_unlocked", "__dsm_fread_unlocked", All("l:pllp")), ("fgets", "__dsm_fgets", All("p:pip")), ("feof", "__dsm_feof", All("i:p")),
+    ("feof_unlocked", "__dsm_feof", All("i:p")), ("clearerr", "__dsm_clearerr", All("v:p")), ("clearerr_unlocked", "__dsm_clearerr", All("v:p")),
     ("fgets_unlocked", "__dsm_fgets_unlocked", All("p:pip")),
     // These are carried out where the file is, on whatever host.
     ("write", "__dsm_write", All("l:ipl")), ("pwrite", "__dsm_pwrite", All("l:ipll")), ("pwrite64", "__dsm_pwrite", All("l:ipll")),

@@ -6,6 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::descriptors::{self, Place};
+use super::stream::Target;
 use super::{File, remote, stream};
 use crate::{check, memory, sync};
 
@@ -26,6 +27,12 @@ unsafe extern "C" {
 /// The stream to use in this process.
 fn local_stream(file: File) -> File {
     if sync::size() == 1 { file } else { stream::local_stream(file) }
+}
+
+/// Whose stream it is, if it is one of another process.
+fn elsewhere(file: File) -> Option<Target> {
+    let is_here = |file| stream::local_stream(file) == file && !stream::is_standard_input(file);
+    if sync::size() == 1 || is_here(file) { None } else { Target::of(file) }
 }
 
 /// Whether memory for so many bytes is made writable before the call; if so, it is.
@@ -181,10 +188,28 @@ unsafe fn read_stream(to: *mut u8, size: usize, count: usize, file: File) -> usi
     }
 }
 
+/// Reads a stream of another process.
+unsafe fn read_elsewhere(to: *mut u8, size: usize, count: usize, target: Target) -> usize {
+    let bytes = size.saturating_mul(count);
+    // SAFETY: as the program promises; the memory is writable, or a piece of our own.
+    unsafe {
+        let read = match prepared(to, bytes) {
+            true => stream::read_all(target, std::slice::from_raw_parts_mut(to, bytes)),
+            false => {
+                by_pieces(to, bytes, || true, |_, piece| stream::read_all(target, piece) as isize) as usize
+            }
+        };
+        read.checked_div(size).unwrap_or(0)
+    }
+}
+
 /// `fread`, for a stream of any process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fread(to: *mut u8, size: usize, count: usize, file: File) -> usize {
-    let file = local_stream(file);
+    if let Some(target) = elsewhere(file) {
+        // SAFETY: as the program promises.
+        return unsafe { read_elsewhere(to, size, count, target) };
+    }
     // SAFETY: as the program promises.
     unsafe {
         if prepared(to, size.saturating_mul(count)) {
@@ -200,7 +225,10 @@ pub unsafe extern "C" fn __dsm_fread(to: *mut u8, size: usize, count: usize, fil
 /// `fread_unlocked`, likewise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fread_unlocked(to: *mut u8, size: usize, count: usize, file: File) -> usize {
-    let file = local_stream(file);
+    if let Some(target) = elsewhere(file) {
+        // SAFETY: as the program promises.
+        return unsafe { read_elsewhere(to, size, count, target) };
+    }
     // SAFETY: as the program promises.
     unsafe {
         if prepared(to, size.saturating_mul(count)) {

@@ -9,13 +9,11 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 
 use parking_lot::Mutex;
 
-use super::mailbox::{self, Operation};
+use super::mailbox::Operation;
 use super::stream::{CookieFunctions, fopencookie};
-use super::{File, LINE_BUFFERED, UNBUFFERED, entries, setvbuf, stream};
+use super::{FULLY_BUFFERED, File, LINE_BUFFERED, UNBUFFERED, entries, setvbuf, stream};
 use crate::{check, memory, sync};
 
-/// `_IOFBF` of the GNU C library.
-const FULLY_BUFFERED: c_int = 0;
 /// `BUFSIZ` of the GNU C library.
 const USUAL_BYTES: usize = 8192;
 
@@ -71,8 +69,7 @@ unsafe fn set(named: File, buffer: *mut u8, mode: c_int, size: usize) -> c_int {
     match stream::target(named) {
         Some((owner, file)) => {
             let place = (i64::from(mode), size as i64);
-            mailbox::request(owner, Operation::Buffer, file, place, &[], &mut [])
-                .map_or(-1, |result| result as c_int)
+            stream::on_whole(owner, file, Operation::Buffer, place)
         }
         None => set_own(named, mode, size),
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::mailbox::{self, Operation};
 use super::registry::{self, Refused};
+use super::stream::Target;
 use super::{File, buffers, descriptors, fflush, stream};
 use crate::{check, sync};
 
@@ -17,6 +18,8 @@ unsafe extern "C" {
     fn pclose(stream: File) -> c_int;
     fn fclose(stream: File) -> c_int;
     fn fileno(stream: File) -> c_int;
+    fn feof(stream: File) -> c_int;
+    fn clearerr(stream: File);
 }
 
 fn fail(error: c_int) {
@@ -204,6 +207,27 @@ pub unsafe extern "C" fn __dsm_fclose(named: *mut u8) -> u32 {
     result
 }
 
+/// `feof`: of a stream of another process, whatever process has read its end.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __dsm_feof(named: File) -> c_int {
+    if sync::size() > 1
+        && let Some(target) = Target::of(named)
+    {
+        return stream::is_at_end(target).into();
+    }
+    // SAFETY: the program passes an open stream.
+    unsafe { feof(named) }
+}
+
+/// `clearerr`, at a stream's owner, too.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __dsm_clearerr(named: File) {
+    let target = if sync::size() > 1 { Target::of(named) } else { None };
+    let here = target.map_or(named, |target| stream::clear_errors(target));
+    // SAFETY: the program passes an open stream, or it is the proxy of one.
+    unsafe { clearerr(here) };
+}
+
 /// See [`dsm_abi::entries`]. A null pointer means the streams of this process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_fflush(named: *mut u8) -> u32 {
@@ -211,14 +235,10 @@ pub unsafe extern "C" fn __dsm_fflush(named: *mut u8) -> u32 {
         && !named.is_null()
         && let Some((owner, file)) = stream::target(named.cast())
     {
-        let result = mailbox::request(owner, Operation::Flush, file, (0, 0), &[], &mut []);
-        return match result {
-            Ok(_) => 0,
-            Err(error) => {
-                fail(error);
-                u32::MAX
-            }
-        };
+        return stream::on_whole(owner, file, Operation::Flush, (0, 0)).cast_unsigned();
+    }
+    if named.is_null() {
+        super::give_back();
     }
     // SAFETY: the program passes an open stream or null.
     unsafe { fflush(named.cast()) as u32 }

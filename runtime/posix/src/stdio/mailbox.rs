@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 
 use dsm_threads::futex;
 
-use super::{File, buffers, descriptors, fflush, import, registry, remote, stdin};
+use super::{File, buffers, descriptors, fflush, fields, import, registry, remote, stdin};
 use crate::control::Line;
 use crate::memory::services::spawn_service;
 use crate::sync;
@@ -29,8 +29,16 @@ pub const STDIN: usize = 0;
 codes! {
     /// What the owner is to do.
     pub enum Operation {
-        /// `fread` of `a` bytes.
+        /// `fread` of `a` bytes, and of what is in the stream's buffer then, up to `b` bytes in all.
         Read,
+        /// `ungetc` of `a` bytes, the last one first.
+        Unread,
+        /// How the stream is buffered, as of `setvbuf`.
+        Buffering,
+        /// `feof`.
+        AtEnd,
+        /// `clearerr`.
+        ClearErrors,
         /// `fwrite` of `a` bytes.
         Write,
         /// `fseeko` by `a` from `b`, then `ftello`.
@@ -72,6 +80,11 @@ unsafe extern "C" {
     fn fclose(stream: File) -> c_int;
     fn ferror(stream: File) -> c_int;
     fn fileno(stream: File) -> c_int;
+    fn ungetc(byte: c_int, stream: File) -> c_int;
+    fn flockfile(stream: File);
+    fn funlockfile(stream: File);
+    fn feof(stream: File) -> c_int;
+    fn clearerr(stream: File);
 }
 
 /// Size of a mailbox's data, bytes.
@@ -126,6 +139,11 @@ thread_local! {
     static HELD: RefCell<ManuallyDrop<Vec<u32>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
+/// Whether this thread holds a mailbox.
+pub fn is_held(owner: u32) -> bool {
+    HELD.with_borrow(|held| held.contains(&owner))
+}
+
 /// The data area of the own mailbox: the requester leaves it alone until it has the answer.
 fn own_data() -> *mut u8 {
     DATA.own_address()
@@ -157,6 +175,11 @@ impl Held {
     /// [`DATA_BYTES`] is left out: the result says how much was done.
     ///
     /// # Errors
+    /// Whether this thread holds a mailbox.
+    pub fn is_held(owner: u32) -> bool {
+        HELD.with_borrow(|held| held.contains(&owner))
+    }
+
     /// The owner's `errno`.
     pub fn exchange(
         &self,
@@ -227,6 +250,10 @@ fn carry_out(mailbox: Mailbox) {
     let Some(operation) = Operation::from_code(code) else { return mailbox.answer(-1, libc::ENOSYS) };
     let (result, error) = match operation {
         Operation::Read
+        | Operation::Unread
+        | Operation::Buffering
+        | Operation::AtEnd
+        | Operation::ClearErrors
         | Operation::Write
         | Operation::Seek
         | Operation::Flush
@@ -313,6 +340,21 @@ fn stream(file: usize) -> Option<File> {
     (registry::owner(file) == Some(sync::rank())).then_some(file as File)
 }
 
+/// Reads bytes to the data area, and what is in the buffer then, `most` bytes in all.
+unsafe fn read(stream: File, bytes: usize, most: usize) -> usize {
+    // SAFETY: the caller's: an open stream, and a data area of its own. Nobody else uses the stream while it is locked.
+    unsafe {
+        flockfile(stream);
+        let mut count = fread(own_data(), 1, bytes, stream);
+        let more = fields::unread(stream).min(most.min(DATA_BYTES).saturating_sub(count));
+        if count == bytes && more > 0 {
+            count += fread(own_data().add(count), 1, more, stream);
+        }
+        funlockfile(stream);
+        count
+    }
+}
+
 fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int) {
     let len = (a.max(0) as usize).min(DATA_BYTES);
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
@@ -321,8 +363,19 @@ fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int)
         *libc::__errno_location() = 0;
         match operation {
             Operation::Read => {
-                let count = fread(own_data(), 1, len, stream) as i64;
+                let count = read(stream, len, b as usize) as i64;
                 if count == 0 && ferror(stream) != 0 { -1 } else { count }
+            }
+            Operation::Unread => {
+                let bytes = std::slice::from_raw_parts(own_data(), len);
+                let is_back = |byte: &u8| ungetc((*byte).into(), stream) >= 0;
+                if bytes.iter().rev().all(is_back) { 0 } else { -1 }
+            }
+            Operation::Buffering => i64::from(fields::buffering(stream)),
+            Operation::AtEnd => i64::from(feof(stream) != 0),
+            Operation::ClearErrors => {
+                clearerr(stream);
+                0
             }
             Operation::Write => {
                 let count = fwrite(own_data(), 1, len, stream) as i64;

@@ -1,8 +1,8 @@
 //! Standard IO of a program whose threads are spread over processes.
 //!
 //! A stream of the C library lives in the process that opened it, its owner. The compiler passes every stream argument through
-//! `__dsm_stream`: for a stream of another process it gives a proxy, an unbuffered stream whose reads and writes are carried out by a
-//! thread of the owner (`mailbox`). Who owns a stream says the `registry`.
+//! `__dsm_stream`: for a stream of another process it gives a proxy, a stream whose reads and writes are carried out by a
+//! thread of the owner (`mailbox`), many of them together between two releases. Who owns a stream says the `registry`.
 //!
 //! [`descriptors`] does the same for file descriptors: those of processes of the same host come here ([`import`]), those of other hosts are used there ([`remote`]).
 //!
@@ -32,6 +32,7 @@ mod arrivals;
 mod buffers;
 pub mod descriptors;
 mod entries;
+mod fields;
 pub mod import;
 pub mod mailbox;
 mod mapping;
@@ -67,6 +68,8 @@ unsafe extern "C" {
     fn setvbuf(stream: File, buffer: *mut u8, mode: c_int, size: usize) -> c_int;
 }
 
+/// `_IOFBF` of the GNU C library.
+const FULLY_BUFFERED: c_int = 0;
 /// `_IOLBF` of the GNU C library.
 const LINE_BUFFERED: c_int = 1;
 /// `_IONBF` of the GNU C library.
@@ -91,7 +94,7 @@ pub fn init() {
 #[inline]
 pub fn is_quiet() -> bool {
     // SAFETY: `stdout` is a valid stream.
-    unsafe { __fpending(stdout) == 0 }
+    unsafe { __fpending(stdout) == 0 && stream::is_given_back() }
 }
 
 /// Before a release: whoever acquires it may print behind what was printed here.
@@ -101,5 +104,13 @@ pub fn before_release() {
         if __fpending(stdout) != 0 {
             fflush(stdout);
         }
+    }
+    give_back();
+}
+
+/// Has other processes' streams be where the calls here have left them.
+pub fn give_back() {
+    if !stream::is_given_back() {
+        stream::give_back();
     }
 }

@@ -15,7 +15,7 @@ pub const ABOUT: &str = "Overhead of one execution of an OpenMP construct by two
 const SOURCE: &str = "tests/bench/programs/constructs.c";
 
 /// In the order of the program.
-const CONSTRUCTS: [&str; 36] = [
+const CONSTRUCTS: [&str; 37] = [
     "parallel",
     "parallel-for",
     "parallel-nested",
@@ -52,6 +52,7 @@ const CONSTRUCTS: [&str; 36] = [
     "taskgroup",
     "taskloop",
     "malloc",
+    "getc",
 ];
 
 pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
