@@ -64,13 +64,17 @@ pub enum MarkKind {
     BriefStay,
     /// Set by the process itself for blocks that more than three releases have published before the home left. Level 0 only.
     LongStay,
+    /// Set by the process itself for blocks at home elsewhere to which it stored last what was there already. Level 0 only.
+    Silent,
+    /// Set by the process itself for blocks of `Silent` with which that was so twice in a row: the next miss for stores takes the home. Level 0 only.
+    SilentTwice,
     /// A block of the chunk at which the process is executing an atomic operation, at whatever home, with records that are open ([`crate::open`]). Level 0 only.
     Operating,
 }
 
 impl MarkKind {
     /// All of them.
-    pub const ALL: [MarkKind; 16] = [
+    pub const ALL: [MarkKind; 18] = [
         MarkKind::Read,
         MarkKind::Taken,
         MarkKind::Dirty,
@@ -86,6 +90,8 @@ impl MarkKind {
         MarkKind::PublishedHigh,
         MarkKind::BriefStay,
         MarkKind::LongStay,
+        MarkKind::Silent,
+        MarkKind::SilentTwice,
         MarkKind::Operating,
     ];
 

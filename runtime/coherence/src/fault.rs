@@ -77,6 +77,8 @@ faults! {
     DirtyNotSticky,
     /// A release passes over read marks.
     IgnoreReadMarks,
+    /// A miss that takes the home of a block with a copy here keeps that.
+    SilentCopyKept,
     /// A permission to store is taken back without a version for what was stored.
     RevokeUnpublished,
     /// With one writer at a time, a home is taken whose process may store to it.

@@ -1,6 +1,7 @@
 //! Migration on miss: a miss takes the home, before anything is stored. Then no twin is made, no diff is computed, and the release publishes in place.
 //!
-//! A miss for stores migrates every home that it can. A miss for loads does so for *migratory* blocks (A. L. Cox, R. J. Fowler, "Adaptive Cache Coherency for Detecting Migratory Shared
+//! A miss for stores of a block that is not here migrates every home that it can; of a block of which there is a copy here, only if the last stores were *silent*, twice in a row (K. M. Lepak, M. H. Lipasti, "Silent
+//! Stores for Free", MICRO 2000): the release found what the twin had, so the home did not come, and would not after the next ones either. A miss for loads does so for *migratory* blocks (A. L. Cox, R. J. Fowler, "Adaptive Cache Coherency for Detecting Migratory Shared
 //! Data", ISCA 1993; P. Stenström et al., ISCA 1993): this process wrote the block last time after it had read it, as is usual for data that a lock protects. Mostly it gets the permission to
 //! store, too; a block that is not stored to then is not migratory any more. Homes that others store to at present are not migrated, nor are those of blocks that several processes
 //! store to all the time (*contended*): they would come back at the next release.
@@ -52,10 +53,10 @@ impl<F: Fabric> Coherence<F> {
         if self.insists_on_home(purpose) {
             return run.mask();
         }
-        if state == abi::READABLE {
-            return purpose.whole(run);
-        }
         let chunk = run.first.chunk();
+        if state == abi::READABLE {
+            return purpose.whole(run) | self.take_silent(run, purpose);
+        }
         // What has been fetched ahead needs no call: the release takes its home, together with others.
         let ahead = self.is_ahead(chunk, state);
         let free = run.mask() & !ahead & (!fabric.own(hint(MarkKind::Contended, chunk)) | purpose.whole(run));
@@ -215,7 +216,11 @@ impl<F: Fabric> Coherence<F> {
         let taken = loop {
             fabric.live_since(checkpoint, || Self::lookup_state(&lookup));
             let Scratch { peer, snapshot, .. } = scratch;
-            let place = |run, contents: &[u8]| fabric.overwrite(run, contents);
+            let place = |run, contents: &[u8]| {
+                if state != abi::READABLE || !fabric.fault(Fault::SilentCopyKept) {
+                    fabric.overwrite(run, contents);
+                }
+            };
             match self.call_take(lookup.at, &request, peer, true, snapshot, place).await {
                 Ok(Taken { away: Some(seen), .. }) if state != abi::NOTICED || insists => {
                     self.follow_link(&mut lookup, span.first, seen, false)?;
@@ -344,6 +349,30 @@ impl<F: Fabric> Coherence<F> {
             let chunk = part.first.chunk();
             let migratory = self.fabric.own(hint(MarkKind::Migratory, chunk)) & part.mask();
             chunk.runs(migratory).for_each(|run| self.fabric.prefetch_move(writer, run));
+        }
+    }
+
+    /// Of blocks of which there are copies here, those that a miss for stores takes home because the stores before were silent: another twin would most likely be wasted, too. Clears their marks. The
+    /// chunk is locked.
+    fn take_silent(&self, run: Extent, purpose: Purpose) -> u64 {
+        let (fabric, chunk) = (&self.fabric, run.first.chunk());
+        let silent = fabric.own(hint(MarkKind::SilentTwice, chunk)) & run.mask();
+        if silent == 0 || !purpose.write {
+            return 0;
+        }
+        self.note_silent(chunk, silent, 0);
+        silent & !fabric.own(hint(MarkKind::Contended, chunk))
+    }
+
+    /// A release has compared blocks that stores were asked for with their twins. `silent`: those that are as they were. The chunk is locked.
+    pub(crate) fn note_silent(&self, chunk: Chunk, compared: u64, silent: u64) {
+        let [once, twice] = [MarkKind::Silent, MarkKind::SilentTwice].map(|kind| hint(kind, chunk));
+        let before = [once, twice].map(|word| self.fabric.own(word));
+        let now = [before[0] & !compared | silent, before[1] & !compared | silent & before[0]];
+        for ((word, before), now) in [once, twice].into_iter().zip(before).zip(now) {
+            if before != now {
+                self.fabric.set_own(word, now);
+            }
         }
     }
 

@@ -97,9 +97,9 @@ impl<F: Fabric> Coherence<F> {
             match state {
                 abi::WRITABLE => {}
                 abi::READABLE => {
-                    // Else a twin would be made, and compared.
+                    // Else a twin is made, and compared.
                     if let Some(purpose) = take
-                        && (purpose.whole(run) != 0 || self.insists_on_home(purpose))
+                        && purpose.write
                     {
                         self.migrate_on_miss(run, state, purpose, scratch).await?;
                     }

@@ -346,6 +346,7 @@ impl<F: Fabric> Coherence<F> {
                         chunk.runs(compared).fold(0, |different, run| different | fabric.changed(run));
                     changed |= different;
                     self.left_unstored(chunk, compared & !(different | work.dirty));
+                    self.note_silent(chunk, compared & work.dirty, compared & work.dirty & !different);
                     for block in chunk.blocks(part.mask() & !different) {
                         self.unchanged(work, block, state, own).await;
                     }
