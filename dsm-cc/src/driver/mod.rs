@@ -84,7 +84,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if is_disabled() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
-    announce(language, &arguments);
+    announce(language, &compiler, &arguments);
     if typed.query || !typed.has_inputs() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
@@ -268,16 +268,20 @@ fn check_files(paths: &[OsString]) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the driver says before the compiler does.
-fn announce(language: Language, arguments: &[OsString]) {
-    let name = language.driver();
-    if arguments.iter().any(|a| a == "--version") {
-        println!(
-            "{name} {} (a driver for {} version 22)",
-            env!("CARGO_PKG_VERSION"),
-            language.stands_in_for()
-        );
+/// What the driver says before the compiler does. Build systems take the first version in it for the compiler's, as this is what options depend on.
+fn announce(language: Language, compiler: &Path, arguments: &[OsString]) {
+    if !arguments.iter().any(|a| a == "--version") {
+        return;
     }
+    let said =
+        Command::new(compiler).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let behind = said.lines().next().unwrap_or_else(|| language.stands_in_for());
+    println!(
+        "{}, a driver for {behind}; version of the driver: {}",
+        language.driver(),
+        env!("CARGO_PKG_VERSION")
+    );
 }
 
 fn become_compiler(compiler: &Path, arguments: Vec<OsString>) -> Result<ExitCode, Error> {
