@@ -76,7 +76,8 @@ const SCEV *overQuotients(ScalarEvolution &SE, Value *V) {
     if (!I || isa<PHINode>(I) || !Seen.insert(I).second)
       continue;
     Instruction *Quotient = I->getOpcode() == Instruction::UDiv ? I : nullptr;
-    if (I->getOpcode() == Instruction::URem)
+    // Numbers do not know their users.
+    if (I->getOpcode() == Instruction::URem && !isa<ConstantData>(I->getOperand(0)))
       for (User *U : I->getOperand(0)->users())
         if (auto *D = dyn_cast<Instruction>(U); D && D->getOpcode() == Instruction::UDiv &&
                                                 D->getParent() == I->getParent() &&

@@ -12,6 +12,9 @@ namespace {
 LoadInst *loadedBefore(Analyses &An, const Loop *L, LoadInst *Inside) {
   Instruction *Front = L->getLoopPreheader()->getTerminator();
   LoadInst *Last = nullptr;
+  // A null pointer does not know its users.
+  if (isa<ConstantData>(Inside->getPointerOperand()))
+    return nullptr;
   for (User *U : Inside->getPointerOperand()->users()) {
     auto *Load = dyn_cast<LoadInst>(U);
     if (Load && Load->getType() == Inside->getType() && Load->getFunction() == Inside->getFunction() && !L->contains(Load) &&

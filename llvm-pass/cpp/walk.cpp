@@ -106,6 +106,9 @@ struct Walk {
 
   static void replaceConversions(Value *Pointer, Value *Integer) {
     SmallVector<PtrToIntInst *, 4> Taken;
+    // A null pointer does not know its users.
+    if (isa<ConstantData>(Pointer))
+      return;
     for (User *U : Pointer->users())
       if (auto *T = dyn_cast<PtrToIntInst>(U); T && T->getType()->isIntegerTy(64))
         Taken.push_back(T);

@@ -84,6 +84,7 @@ programs! {
     cxx_once
     cxx_overwrite
     cxx_resources
+    cxx_statics
     cxx_streams
     cxx_thread_local
     cxx_threads
@@ -194,6 +195,7 @@ programs! {
     random_loads
     random_numbers
     recursion
+    remainders
     resolvers
     reduction_array
     reduction_float
