@@ -139,6 +139,8 @@ faults! {
     StripLength = "strip-length",
     /// Strips of loops are executed without checks where their lines allow loads.
     StripKind = "strip-kind",
+    /// A static object counts as initialised once a thread has looked.
+    StaticsUnseen = "statics-unseen",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.

@@ -53,11 +53,13 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
     rewrite::assembly::atomics(module);
+    let statics = if options.enabled("statics") { rewrite::statics::loads(module, manager) } else { 0 };
     rewrite::offsets::allow_negative(module, manager);
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),
         barriers: rewrite::reduction_barriers::taken(),
+        statics,
         walks: if rewrite::walk::enabled(&options) { rewrite::walk::integers(module, manager) } else { 0 },
         collapsed: if rewrite::collapse::enabled(&options) {
             rewrite::collapse::nests(module, manager)

@@ -124,7 +124,14 @@ impl Options {
         let useless = self.checking == Checking::Mprotect
             && !matches!(
                 name,
-                "private" | "flags" | "overwrite" | "flush" | "barrier" | "chunks" | "copyprivate"
+                "private"
+                    | "flags"
+                    | "overwrite"
+                    | "flush"
+                    | "barrier"
+                    | "chunks"
+                    | "copyprivate"
+                    | "statics"
             );
         !useless && !self.disabled.iter().any(|d| d == name)
     }

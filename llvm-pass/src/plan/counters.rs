@@ -71,6 +71,8 @@ pub struct Counters {
     pub clones: u64,
     /// Reductions whose private copies may go to other processes as messages.
     pub reductions: u64,
+    /// Loads of guard variables that each thread does until they are not 0.
+    pub statics: u64,
     /// Constructs with `copyprivate` whose variables may go to other processes as messages.
     pub copyprivate: u64,
     /// Free in one of two versions of a loop.
@@ -186,6 +188,7 @@ impl Counters {
             "clone" => self.clones,
             "reduction" => self.reductions,
             "copyprivate" => self.copyprivate,
+            "statics" => self.statics,
             "flush" => self.flushes,
             "barrier" => self.barriers,
             "chunks" => self.chunks,

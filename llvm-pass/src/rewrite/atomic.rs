@@ -8,8 +8,18 @@
 //! call:    %b = call @__dsm_atomic_rmw(%p, ...)     br %tail
 //! tail:    phi [%a, %direct], [%b, %call]
 //! ```
+//!
+//! Threads wait by loads, too. Of these the runtime gets to know some, from which it sees whether one does nothing else; in a job of several processes, all:
+//!
+//! ```text
+//! head:    %left = load i32, ptr @__dsm_loads_left    thread-local
+//!          br (%left != 0), %direct, %call
+//! direct:  store %left - 1, ptr @__dsm_loads_left
+//!          %a = load atomic i32, ptr %p, ...         br %tail
+//! ```
 
 use dsm_abi::atomic::{RmwOp, order};
+use dsm_abi::layout::LOADS_LEFT;
 
 use crate::llvm::{Builder, IntPredicate, Module, Opcode, Ordering, RmwKind, Severity, Type, Value};
 
@@ -56,25 +66,47 @@ pub fn is_kept_in_one_process(module: Module, instruction: Value) -> bool {
     may_be_direct(instruction, module.store_size(ty))
 }
 
-/// Whether the processor does it by itself, and threads do not wait by repeating it: those that do let go of their core in the runtime.
+/// Whether the processor does it by itself, and the runtime need not know of each time: threads that wait by repeating it let go of their core there.
 fn may_be_direct(instruction: Value, size: u64) -> bool {
     let never_polls = match instruction.opcode() {
-        Opcode::LLVMStore | Opcode::LLVMAtomicCmpXchg => true,
+        Opcode::LLVMStore | Opcode::LLVMAtomicCmpXchg | Opcode::LLVMLoad => true,
         Opcode::LLVMAtomicRMW => instruction.rmw_kind() != RmwKind::LLVMAtomicRMWBinOpXchg,
         _ => false,
     };
     never_polls && size <= 8 && u64::from(instruction.align()) >= size
 }
 
+/// The number of atomic loads that the thread may execute by itself, before an instruction.
+fn loads_left(module: Module, emitter: &Emitter<'_>, before: Value) -> (Value, Value) {
+    let builder = emitter.builder;
+    let i32_type = builder.context.i32();
+    let left = module.global(LOADS_LEFT).unwrap_or_else(|| {
+        let global = module.add_global(LOADS_LEFT, i32_type);
+        global.set_initial_exec();
+        global
+    });
+    builder.before(before).locate_as(before);
+    let place = builder.intrinsic(module, "llvm.threadlocal.address", &[builder.context.ptr()], &[left]);
+    (place, builder.load(i32_type, place, 4))
+}
+
 /// The instruction itself in a job of one process, else the call.
 fn direct_or_call(module: Module, emitter: &Emitter<'_>, instruction: Value, ty: Type, size: u64) {
     let builder = emitter.builder;
-    let is_single = single::is_single(module, emitter, instruction);
-    let (direct, remote) = emitter.branch(instruction, is_single, "dsm.direct");
+    let left = (instruction.opcode() == Opcode::LLVMLoad).then(|| loads_left(module, emitter, instruction));
+    let is_direct = match left {
+        Some((_, left)) => builder.icmp(IntPredicate::LLVMIntNE, left, left.ty().zero()),
+        None => single::is_single(module, emitter, instruction),
+    };
+    let (direct, remote) = emitter.branch(instruction, is_direct, "dsm.direct");
     let tail = instruction.next().expect("an atomic ends no block").split_before();
     builder.at_end(direct).locate_as(instruction);
     let end = builder.br(tail);
     instruction.move_before(end);
+    if let Some((place, left)) = left {
+        builder.before(instruction).locate_as(instruction);
+        builder.store(builder.sub(left, left.ty().constant(1)), place, 4);
+    }
     if instruction.opcode() == Opcode::LLVMAtomicCmpXchg {
         builder.before(end).locate_as(instruction);
         let swapped = builder.extract_value(instruction, 1);

@@ -22,6 +22,7 @@ pub mod reduction_barriers;
 pub mod resolvers;
 pub mod single;
 pub mod stack;
+pub mod statics;
 pub mod strip;
 pub mod target;
 pub mod text_note;

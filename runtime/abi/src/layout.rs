@@ -82,6 +82,9 @@ pub const OWN_ALLOCATOR_SYMBOL: &str = "__dsm_own_allocator";
 /// Thread-local `char *` (initial-exec): top of the thread's shared stack, which grows down.
 pub const SHARED_STACK_POINTER: &str = "__dsm_shared_sp";
 
+/// Thread-local number of 32 bits (initial-exec): atomic loads that the thread executes by itself before the next one is a call.
+pub const LOADS_LEFT: &str = "__dsm_loads_left";
+
 /// Variable, of 32 bits, that is not 0 in a job of one process.
 pub const SINGLE_PROCESS: &str = "__dsm_single_process";
 

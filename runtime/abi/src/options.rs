@@ -35,6 +35,7 @@ pub const SWITCHES: &[&str] = &[
     "clone",
     "reduction",
     "copyprivate",
+    "statics",
     "flush",
     "barrier",
     "chunks",

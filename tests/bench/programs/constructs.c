@@ -217,6 +217,20 @@ static void atomic(int n) {
     }
 }
 
+// All threads read what nobody changes.
+static void atomic_read(int n) {
+#pragma omp parallel firstprivate(n)
+    {
+        double local = 0, value;
+        for (int i = 0; i < n; i++) {
+#pragma omp atomic read
+            value = sum;
+            local += value;
+        }
+        use(&local);
+    }
+}
+
 static void flush(int n) {
 #pragma omp parallel firstprivate(n)
     for (int i = 0; i < n; i++) {
@@ -438,6 +452,7 @@ static const struct construct constructs[] = {
     {"ordered", delays, ordered},
     {"doacross", delays, doacross},
     {"atomic", additions, atomic},
+    {"atomic-read", nothing, atomic_read},
     {"flush", delays, flush},
     {"reduction", delays, reduction},
     {"private", arrays, private_},

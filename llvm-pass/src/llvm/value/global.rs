@@ -70,6 +70,13 @@ impl Value {
         unsafe { core::LLVMIsThreadLocal(self.0) != 0 }
     }
 
+    /// Makes a global thread-local with the model that suits all code.
+    pub fn set_thread_local(self) {
+        use inkwell::llvm_sys::LLVMThreadLocalMode::LLVMGeneralDynamicTLSModel;
+        // SAFETY: callers pass global variables only.
+        unsafe { core::LLVMSetThreadLocalMode(self.0, LLVMGeneralDynamicTLSModel) }
+    }
+
     /// Makes a global thread-local with the initial-exec model.
     pub fn set_initial_exec(self) {
         use inkwell::llvm_sys::LLVMThreadLocalMode::LLVMInitialExecTLSModel;

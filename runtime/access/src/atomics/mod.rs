@@ -7,6 +7,7 @@
 
 pub mod library;
 mod loads;
+mod polling;
 mod sized;
 mod streak;
 
@@ -21,15 +22,14 @@ use dsm_threads::atomic::{self, Atomic, Width};
 use dsm_threads::handler::over_user_code;
 use parking_lot::Mutex;
 
-use crate::control::cell;
 use crate::heap::foreign;
 use crate::memory::Shared;
 use crate::memory::fabric::{run, run_sync};
 use crate::posted::{deferred, pending};
 use crate::profile::{self, Wait};
-use crate::sync::regions;
 use crate::{check, memory, race, sync};
 
+pub use polling::poll;
 use streak::Streak;
 
 /// Atomics that no processor instruction does, in a single process.
@@ -393,32 +393,6 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
     value
 }
 
-/// Reads of one value in a row from which on a thread counts as waiting for another.
-const PATIENCE: u32 = 32;
-
-/// Gives tasks away when a thread finds the same value of the same variable again, and the core when it does so again and again: who is to
-/// change it may need them.
-pub fn poll(address: usize, value: u64) {
-    thread_local! {
-        static LAST: Cell<(usize, u64, u32)> = const { Cell::new((0, 0, 0)) };
-    }
-    let (last, seen, times) = LAST.get();
-    if (last, seen) != (address, value) {
-        LAST.set((address, value, 0));
-        if times > PATIENCE {
-            cell::polled();
-        }
-        return;
-    }
-    LAST.set((address, value, times.saturating_add(1)));
-    before(order::RELAXED);
-    (regions::get().serve_while_polling)();
-    if times >= PATIENCE {
-        let _inside = memory::threads::Inside::begin();
-        cell::pass_core();
-    }
-}
-
 /// Entry point, see `dsm_abi::entries`.
 ///
 /// # Safety
@@ -426,6 +400,9 @@ pub fn poll(address: usize, value: u64) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u32, order: u32) {
     let value = load_value(addr, size, order);
+    if memory::shared().is_none() {
+        polling::grant_loads();
+    }
     // SAFETY: the caller's promise.
     unsafe { put(out, size, value) };
 }

@@ -15,7 +15,7 @@ pub const ABOUT: &str = "Overhead of one execution of an OpenMP construct by two
 const SOURCE: &str = "tests/bench/programs/constructs.c";
 
 /// In the order of the program.
-const CONSTRUCTS: [&str; 37] = [
+const CONSTRUCTS: [&str; 38] = [
     "parallel",
     "parallel-for",
     "parallel-nested",
@@ -36,6 +36,7 @@ const CONSTRUCTS: [&str; 37] = [
     "ordered",
     "doacross",
     "atomic",
+    "atomic-read",
     "flush",
     "reduction",
     "private",

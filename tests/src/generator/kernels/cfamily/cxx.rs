@@ -1,5 +1,5 @@
 //! What C++ writes in its own way: kernels are templates of the types of their operands, which are pointers, iterators, or a small class with
-//! a subscript operator; loops go over a range class; records have methods.
+//! a subscript operator; loops go over a range class; records have methods; sums begin with what a static object of a function has.
 
 use super::super::program::{Kernel, Place};
 use super::{Emitter, c_name};
@@ -25,6 +25,14 @@ template <class T> struct range {
     range(T low, T high, T step) : first{low, step}, last{high, step} {}
     iterator begin() const { return first; }
     iterator end() const { return last; }
+};
+struct seeds {
+    long first = 0;
+    seeds() { first = getenv(\"PATH\") ? 5 : 6; }
+    static const seeds &get() {
+        static const seeds only;
+        return only;
+    }
 };
 ";
 

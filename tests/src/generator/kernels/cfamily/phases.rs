@@ -118,7 +118,8 @@ impl Emitter<'_> {
     }
 
     fn hash(&self, text: &mut String) {
-        text.push_str("static long hash(void) {\n    long h = 0;\n");
+        let first = if self.cxx { "seeds::get().first" } else { "0" };
+        line!(text, "static long hash(void) {{\n    long h = {first};");
         for (number, array) in self.program.arrays.iter().enumerate() {
             let element = self.element(number, "w", "i");
             if array.ty != Type::Record && number % 2 == 1 {
