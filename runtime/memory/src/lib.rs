@@ -410,6 +410,7 @@ pub fn detach() -> Result<(), SegmentError> {
 }
 
 /// Whether [`init`] is done, and [`get`] may be called: constructors of libraries run before.
+#[inline]
 pub fn is_set_up() -> bool {
     MEMORY.get().is_some()
 }

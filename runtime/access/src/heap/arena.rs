@@ -42,8 +42,11 @@ pub const CLASSES: usize = 32;
 /// The class of an object of `size` bytes at a multiple of `align`, a power of two of at least 16; `None` if it is a large one.
 #[inline(always)]
 pub fn small_class(size: usize, align: usize) -> Option<usize> {
+    if align <= 16 {
+        return (size <= LARGEST_SMALL).then(|| class_of(size));
+    }
     // Sizes that are multiples of a power of two up to a page lie at multiples of it, slabs being aligned.
-    let padded = if align > 16 { size.max(1).checked_next_multiple_of(align)? } else { size };
+    let padded = size.max(1).checked_next_multiple_of(align)?;
     let class = (padded <= LARGEST_SMALL && align <= PAGE).then(|| class_of(padded))?;
     class_bytes(class).is_multiple_of(align).then_some(class)
 }

@@ -3,7 +3,8 @@
 
 use std::cell::RefCell;
 
-use super::arena::{CLASSES, Object, class_bytes};
+use super::arena::{Arena, CLASSES, Object, class_bytes};
+use super::slabs::Place;
 use super::{Part, parts};
 
 /// Most objects of a magazine.
@@ -16,13 +17,23 @@ fn space(class: usize) -> usize {
     (MOST_BYTES / class_bytes(class)).clamp(2, MOST)
 }
 
+/// An object in a magazine.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
+    pub(super) offset: usize,
+    /// Never in use before: all zero.
+    pub(super) fresh: bool,
+    /// Where it is noted that the program has it.
+    pub(super) place: Place<'static>,
+}
+
 /// A thread's magazines of the general part.
-struct Magazines([Vec<Object>; CLASSES]);
+struct Magazines([Vec<Kept>; CLASSES]);
 
 impl Magazines {
     /// Takes an object of a class.
     #[inline(always)]
-    fn allocate(&mut self, part: &Part, class: usize) -> Option<Object> {
+    fn allocate(&mut self, part: &Part, class: usize) -> Option<Kept> {
         let magazine = &mut self.0[class];
         if magazine.is_empty() {
             fill(magazine, part, class);
@@ -32,28 +43,46 @@ impl Magazines {
 
     /// Keeps an object of a class.
     #[inline(always)]
-    fn free(&mut self, part: &Part, class: usize, offset: usize) {
-        let magazine = &mut self.0[class];
-        if magazine.len() >= space(class) {
-            drain(magazine, part, space(class) / 2);
+    fn free(&mut self, part: &Part, place: Place<'static>, offset: usize) {
+        let magazine = &mut self.0[place.class];
+        // What has been reserved is what the magazine has space for, at least.
+        if magazine.len() == magazine.capacity() {
+            make_space(magazine, part, place.class);
         }
-        magazine.push(Object { offset, fresh: false });
+        magazine.push(Kept { offset, fresh: false, place });
+    }
+}
+
+/// Takes one object of a class from the arena, which is locked.
+fn take(arena: &mut Arena, part: &Part, class: usize) -> Option<Kept> {
+    let Object { offset, fresh } = arena.take(class)?;
+    let place = part.slabs.find(offset).expect("it lies in a slab");
+    Some(Kept { offset, fresh, place })
+}
+
+/// Reserves space for all objects that a magazine may have, or gives half of them back.
+#[cold]
+fn make_space(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
+    if magazine.len() < space(class) {
+        magazine.reserve_exact(space(class) - magazine.len());
+    } else {
+        drain(magazine, part, space(class) / 2);
     }
 }
 
 /// Half of a magazine full of objects that the arena has not handed out, so that they are allocated in the order in which they lie.
 #[cold]
-fn fill(magazine: &mut Vec<Object>, part: &Part, class: usize) {
+fn fill(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
     let count = space(class) / 2;
     magazine.reserve_exact(space(class));
     let mut arena = part.arena.lock();
-    magazine.extend((0..count).map_while(|_| arena.take(class)));
+    magazine.extend((0..count).map_while(|_| take(&mut arena, part, class)));
     magazine.reverse();
 }
 
 /// Gives all objects of a magazine back to the arena but the last ones.
 #[cold]
-fn drain(magazine: &mut Vec<Object>, part: &Part, left: usize) {
+fn drain(magazine: &mut Vec<Kept>, part: &Part, left: usize) {
     let mut arena = part.arena.lock();
     let given = magazine.len() - left;
     magazine.drain(..given).for_each(|object| arena.give(object.offset));
@@ -72,16 +101,16 @@ thread_local! {
 
 /// Allocates an object of a class from the general part, which this is.
 #[inline(always)]
-pub(super) fn allocate(part: &Part, class: usize) -> Option<Object> {
+pub(super) fn allocate(part: &Part, class: usize) -> Option<Kept> {
     let own = MAGAZINES.try_with(|magazines| magazines.borrow_mut().allocate(part, class));
     // A thread that is ending has no magazines any more.
-    own.unwrap_or_else(|_| part.arena.lock().take(class))
+    own.unwrap_or_else(|_| take(&mut part.arena.lock(), part, class))
 }
 
-/// Frees an object of a class of the general part, which this is.
+/// Frees an object of the general part, which this is.
 #[inline(always)]
-pub(super) fn free(part: &Part, class: usize, offset: usize) {
-    if MAGAZINES.try_with(|magazines| magazines.borrow_mut().free(part, class, offset)).is_err() {
+pub(super) fn free(part: &Part, place: Place<'static>, offset: usize) {
+    if MAGAZINES.try_with(|magazines| magazines.borrow_mut().free(part, place, offset)).is_err() {
         part.arena.lock().give(offset);
     }
 }
@@ -94,7 +123,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::heap::arena::{Arena, small_class};
+    use crate::heap::arena::small_class;
 
     const BYTES: usize = 8 << 20;
 
@@ -147,7 +176,7 @@ mod tests {
                             let units = &owners[offset / 16..(offset + class_bytes(place.class)) / 16];
                             units.iter().for_each(|unit| unit.store(0, Ordering::Relaxed));
                             assert!(place.take_back() && !place.is_live());
-                            magazines.free(part, place.class, offset);
+                            magazines.free(part, place, offset);
                         }
                         barrier.wait();
                     }
@@ -170,7 +199,7 @@ mod tests {
         place.hand_out();
         assert!(part.slabs.find(object.offset + 16).is_none(), "no object begins inside another");
         assert!(place.take_back());
-        magazines.free(&part, class, object.offset);
+        magazines.free(&part, place, object.offset);
         assert!(!place.take_back());
         assert_eq!(
             magazines.allocate(&part, class).unwrap().offset,
@@ -186,7 +215,7 @@ mod tests {
         let mut magazines = no_magazines();
         let first = magazines.allocate(&part, 3).unwrap();
         assert!(first.fresh);
-        magazines.free(&part, 3, first.offset);
+        magazines.free(&part, first.place, first.offset);
         assert!(!magazines.allocate(&part, 3).unwrap().fresh);
         let second = magazines.allocate(&part, 3).unwrap();
         assert_eq!((second.offset, second.fresh), (first.offset + class_bytes(3), true));

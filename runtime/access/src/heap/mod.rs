@@ -21,7 +21,7 @@ use crate::image::{self, Place};
 use crate::memory::rules::Rules;
 use crate::posted::pending;
 use crate::{config, memory, profile, race, sync};
-use arena::{Arena, class_bytes, small_class};
+use arena::{Arena, Object, class_bytes, small_class};
 use dsm_threads::handler::Deferred;
 use slabs::Slabs;
 
@@ -71,10 +71,10 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     };
     let small = if pad == 0 && std::ptr::eq(part, &parts()[0]) { small_class(bytes, align) } else { None };
     let object = match small {
-        Some(class) => {
-            let object = cache::allocate(part, class);
-            object.inspect(|object| part.slabs.find(object.offset).expect("it lies in a slab").hand_out())
-        }
+        Some(class) => cache::allocate(part, class).map(|kept| {
+            kept.place.hand_out();
+            Object { offset: kept.offset, fresh: kept.fresh }
+        }),
         None => part.arena.lock().allocate(bytes, align, pad),
     };
     let Some(object) = object else {
@@ -198,18 +198,22 @@ pub fn register(free: fn(usize) -> bool) {
     let _ = FREE_OTHER.set(free);
 }
 
-/// Frees an object of this process's arena; false if none begins there.
+/// Frees a small object of the general part of this process's arena; false if none begins there.
+#[inline(always)]
+fn free_small(address: usize) -> bool {
+    let part = &parts()[0];
+    let offset = address.wrapping_sub(part.base);
+    let place = if offset < part.bytes { part.slabs.find(offset) } else { None };
+    let live = place.filter(slabs::Place::take_back);
+    live.inspect(|place| cache::free(part, *place, offset)).is_some()
+}
+
+/// Frees another object of this process's arena; false if none begins there.
 fn free_own(address: usize) -> bool {
     let Some(part) = part_of(address) else { return false };
     let offset = address - part.base;
     match part.slabs.find(offset) {
-        Some(place) if std::ptr::eq(part, &parts()[0]) => {
-            let is_live = place.take_back();
-            if is_live {
-                cache::free(part, place.class, offset);
-            }
-            is_live
-        }
+        Some(_) if std::ptr::eq(part, &parts()[0]) => false,
         _ => {
             large::forget(address);
             part.arena.lock().free(offset)
@@ -226,6 +230,9 @@ pub fn free(address: usize) {
     // Nothing is to be executed on an object that is gone.
     pending::flush();
     let _deferred = Deferred::begin();
+    if free_small(address) {
+        return;
+    }
     match owner(address) {
         Some(rank) if rank == sync::rank() => {
             if !free_own(address) {

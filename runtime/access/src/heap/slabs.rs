@@ -12,6 +12,9 @@ const TABLE: usize = 1 << 14;
 #[derive(Debug)]
 pub struct SlabObjects {
     class: usize,
+    /// Bytes of an object, and 2^32 divided by that, rounded up: a product takes a fifth of the time of a division.
+    bytes: u32,
+    inverse: u32,
     /// What the arena knows it by.
     index: AtomicUsize,
     /// By the objects' numbers: those that the program has.
@@ -21,9 +24,12 @@ pub struct SlabObjects {
 impl SlabObjects {
     /// Those of a slab of which the program has nothing.
     pub fn new(class: usize) -> SlabObjects {
-        let count = SLAB_BYTES / class_bytes(class);
+        let bytes = class_bytes(class) as u32;
+        let count = SLAB_BYTES / bytes as usize;
         SlabObjects {
             class,
+            bytes,
+            inverse: (1_u64 << 32).div_ceil(bytes.into()) as u32,
             index: AtomicUsize::new(0),
             live: (0..count).map(|_| AtomicBool::new(false)).collect(),
         }
@@ -95,9 +101,11 @@ impl Slabs {
     /// The place of a slab's object that begins at an offset of the arena.
     #[inline(always)]
     pub fn find(&self, offset: usize) -> Option<Place<'static>> {
-        let SlabObjects { class, live, .. } = self.slab_at(offset)?;
-        let (inside, bytes) = ((offset % SLAB_BYTES) as u32, class_bytes(*class) as u32);
-        let live = live.get((inside / bytes) as usize).filter(|_| inside.is_multiple_of(bytes))?;
+        let SlabObjects { class, bytes, inverse, live, .. } = self.slab_at(offset)?;
+        let inside = (offset % SLAB_BYTES) as u32;
+        // Exact as long as the slab has at most 2^16 bytes.
+        let number = ((u64::from(inside) * u64::from(*inverse)) >> 32) as u32;
+        let live = live.get(number as usize).filter(|_| number * bytes == inside)?;
         Some(Place { class: *class, live })
     }
 

@@ -223,7 +223,7 @@ unsafe extern "C" fn __dsm_feof(named: File) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_clearerr(named: File) {
     let target = if sync::size() > 1 { Target::of(named) } else { None };
-    let here = target.map_or(named, |target| stream::clear_errors(target));
+    let here = target.map_or(named, stream::clear_errors);
     // SAFETY: the program passes an open stream, or it is the proxy of one.
     unsafe { clearerr(here) };
 }
