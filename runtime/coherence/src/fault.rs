@@ -335,6 +335,10 @@ faults! {
     LoadBesideStores,
     /// A load is made where the home was.
     LoadAnywhere,
+    /// The same with an atomic read.
+    ReadAnywhere,
+    /// An atomic read at the home passes over a copy that has another value.
+    ReadBesideOlderCopy,
     /// A home that queued processes wait for is unlocked without handing over.
     NoHandOver,
 }

@@ -1,4 +1,4 @@
-//! Loads at homes that are mapped: of what is operated on atomically all the time. A copy of such a block would be invalid again with the next operation, which has to publish a version because of it; a load at the home leaves
+//! Loads at homes that are mapped: the program's atomic reads, and those of what is operated on atomically all the time. A copy of such a block would be invalid again with the next operation, which has to publish a version because of it; a load at the home leaves
 //! no copy, so that operations there change nothing but the contents.
 //!
 //! The word of the records is read before and behind the load, as by who reads under a sequence lock: a home that leaves changes it, and the memory of a former home may be given back. Whoever has the records locked, or operates where they are open ([`crate::open`]), changes
@@ -12,7 +12,7 @@ use crate::{Coherence, Fault, abi};
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident ($($asyncness:tt)?) $load_mapped:ident) => {
+    ($wait:ident ($($asyncness:tt)?) $load_mapped:ident $read_mapped:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// Value of 1, 2, 4 or 8 aligned bytes at `offset` in a block that is invalid here, as they are at its home. `None` if the home is not mapped, or not to be found where the own link leads, or if it may be behind what this process has stored.
             #[inline(always)]
@@ -48,9 +48,50 @@ macro_rules! maybe_async {
                 self.stats.mine().add(|count| &count.loads_at_home, loaded.is_some().into());
                 loaded
             }
+
+            /// Value of an atomic variable of 1, 2, 4 or 8 aligned bytes at `offset` in its block, as it is at its home, as by [`Coherence::read_atomic`]. `None` if the home is not mapped, or not to be found where the own link leads, if this process may have
+            /// stored to the block what the home lacks, or if its copy has another value, which the thread might load next.
+            #[inline(always)]
+            pub $($asyncness)? fn $read_mapped(&self, block: Block, offset: usize, bytes: usize) -> Option<u64> {
+                let fabric = &self.fabric;
+                if !self.has_mapped_homes {
+                    return None;
+                }
+                let here = fabric.own_handle(block);
+                let checkpoint = fabric.checkpoint();
+                let _locked = $wait!(fabric.lock_chunk(block.chunk()));
+                let state = fabric.state_by_handle(here);
+                // As above.
+                let is_published = fabric.gate_free(Gate::Publish);
+                let link = self.decode(fabric.own_by_handle(here, BlockWord::Link), self.me(), block);
+                let (home, has_copy) = match link {
+                    Link::Home => (Some(here), false),
+                    Link::Link { to, pending: false } if is_published => match state {
+                        abi::NOTICED | abi::COLD => (Some(fabric.handle_elsewhere(here, to)), false),
+                        abi::READABLE => (Some(fabric.handle_elsewhere(here, to)), true),
+                        _ => (None, false),
+                    },
+                    _ => (None, false),
+                };
+                let mut read = None;
+                if let Some(home) = home {
+                    let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
+                    let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
+                    if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::ReadAnywhere) {
+                        let value = $wait!(fabric.value_by_handle(home, offset, bytes));
+                        let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
+                        let is_same = !has_copy
+                            || fabric.fault(Fault::ReadBesideOlderCopy)
+                            || $wait!(fabric.value_by_handle(here, offset, bytes)) == value;
+                        read = (seen == sequence && is_same).then_some(value);
+                    }
+                }
+                fabric.live_since(checkpoint, || read);
+                read
+            }
         }
     };
 }
 
-maybe_async!(wait (async) load_mapped);
-maybe_async!(poll_once () load_mapped_sync);
+maybe_async!(wait (async) load_mapped read_mapped);
+maybe_async!(poll_once () load_mapped_sync read_mapped_sync);

@@ -98,7 +98,10 @@ pub fn shape(fault: Fault) -> Option<Program> {
         Fault::AheadUnlocked => Some(store_beside_fetching_ahead()),
         Fault::SignatureBeforeRead => Some(flag_behind_a_store()),
         Fault::RangeUnlocked => Some(notice_during_miss_of_a_range()),
-        Fault::AtomicReadUnchecked => Some(directed::look_at_a_copy_that_is_fetched()),
+        // Where stores are watched, no atomic read goes the short way.
+        Fault::AtomicReadUnchecked => {
+            Some(Program { watch: true, ..directed::look_at_a_copy_that_is_fetched() })
+        }
         Fault::UpdateBesideStore => Some(addition_beside_a_store()),
         Fault::BatchAtFormerHome => Some(batch_of_two_homes()),
         Fault::BatchOneVersion | Fault::BatchNotListed => Some(batch_beside_copies()),

@@ -364,6 +364,11 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
             let (block, offset) = geometry.locate(at);
             // This thread may be waiting for what others do about them.
             deferred::send_all();
+            if let Some(value) = sized::read_mapped(shared, block, offset, size as usize) {
+                poll(at, value);
+                after(order);
+                return value.into();
+            }
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
             if !stored && acquires(order) && shared.coherence.calls_agents() {
                 let value = sync::read_and_acquire(shared, block, offset, size as usize);

@@ -243,6 +243,24 @@ fn load_sized<const SIZE: usize>(shared: &Shared, block: Block, offset: usize) -
     )
 }
 
+/// Reads an atomic variable at a mapped home, if that is possible.
+#[inline(always)]
+pub fn read_mapped(shared: &Shared, block: Block, offset: usize, bytes: usize) -> Option<u64> {
+    match bytes {
+        4 => read_sized::<4>(shared, block, offset),
+        8 => read_sized::<8>(shared, block, offset),
+        _ => run_sync(|| shared.coherence.read_mapped_sync(block, offset, bytes)),
+    }
+}
+
+#[inline(never)]
+fn read_sized<const SIZE: usize>(shared: &Shared, block: Block, offset: usize) -> Option<u64> {
+    run_sync(
+        #[inline(always)]
+        || shared.coherence.read_mapped_sync(block, offset, SIZE),
+    )
+}
+
 /// Stores to a mapped home, if that is possible; whether it was done.
 #[inline(always)]
 pub fn store_mapped(shared: &Shared, block: Block, offset: usize, bytes: usize, value: u64) -> bool {

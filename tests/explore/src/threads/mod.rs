@@ -464,8 +464,14 @@ impl ThreadCode {
             addr - w.layout.addr(block)
         };
         // As a program's atomic reads, which execute an operation where the block has such stores. The oracle judges what the home has.
-        _ = self.protocol.has_own_stores(block).await;
-        let values = self.protocol.read_atomic(block, offset, len).await.to_le_bytes();
+        let value = match self.protocol.read_mapped(block, offset, len).await {
+            Some(value) => value,
+            None => {
+                _ = self.protocol.has_own_stores(block).await;
+                self.protocol.read_atomic(block, offset, len).await
+            }
+        };
+        let values = value.to_le_bytes();
         let mut w = self.world.borrow_mut();
         for (addr, value) in (addr..addr + len).zip(values) {
             w.note(|| format!("atomic read of byte {addr}: {value:#04x}"));
