@@ -135,6 +135,16 @@ int main(void) {
     fclose(file);
     remove(name);
 
+    /* That a device is full is seen by whoever flushes. */
+    FILE *full = fopen("/dev/full", "w");
+    int failed = 0;
+#pragma omp parallel reduction(+ : failed)
+    {
+#pragma omp critical
+        failed += fprintf(full, "x") < 0 || fflush(full) != 0;
+    }
+    printf("full %s\n", failed == omp_get_max_threads() ? "right" : "wrong");
+
     /* From a pipe, nobody takes what others read. */
     FILE *pipe = popen("seq 1 5000", "r");
     long total = 0;

@@ -328,7 +328,8 @@ pub fn help(language: Language) -> String {
     let (driver, compiler) = (language.driver(), language.stands_in_for());
     format!(
         "USAGE: {driver} [options] file...\n\n\
-         {driver} compiles and links programs for dsm-run. It takes every option of the {compiler} LLVM compiler, version 22, and adds:\n\n\
+         {driver} compiles and links programs for dsm-run. It takes every option of the\n\
+         {compiler} LLVM compiler, version 22, and adds:\n\n\
          {}\n  \
          --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.\n  \
          --dsm-version\n      \

@@ -126,12 +126,20 @@ pub unsafe fn is_empty(stream: File) -> bool {
         && !(is_writing && unsafe { is_wide(stream) })
 }
 
+/// What [`empty`] has done.
+pub struct Emptied {
+    /// What had been read or put back, and was still there.
+    pub bytes: Vec<u8>,
+    /// Whether something could not be written.
+    pub has_failed: bool,
+}
+
 /// Writes out what is in the buffer of a stream, or takes out what has been read and put back and is still there. The stream does not know any more that it has been at its end. `None` if another thread
 /// uses the stream.
 ///
 /// # Safety
 /// The stream is open.
-pub unsafe fn empty(stream: File) -> Option<Vec<u8>> {
+pub unsafe fn empty(stream: File) -> Option<Emptied> {
     // SAFETY: the caller's; nobody else uses the stream while it is locked.
     unsafe {
         if ftrylockfile(stream) != 0 {
@@ -139,9 +147,10 @@ pub unsafe fn empty(stream: File) -> Option<Vec<u8>> {
         }
         let fields = stream.cast::<Fields>();
         let mut bytes = Vec::new();
+        let mut has_failed = false;
         if look(stream).flags & WRITING != 0 {
-            // What fails is noted in the stream, as by any call.
-            fflush(stream);
+            // Noted in the stream as well, as by any call.
+            has_failed = fflush(stream) != 0;
         } else {
             while has_put_back(&look(stream)) {
                 bytes.push(getc_unlocked(stream) as u8);
@@ -152,6 +161,6 @@ pub unsafe fn empty(stream: File) -> Option<Vec<u8>> {
         }
         (*fields).flags &= !END_SEEN;
         funlockfile(stream);
-        Some(bytes)
+        Some(Emptied { bytes, has_failed })
     }
 }

@@ -175,11 +175,6 @@ impl Held {
     /// [`DATA_BYTES`] is left out: the result says how much was done.
     ///
     /// # Errors
-    /// Whether this thread holds a mailbox.
-    pub fn is_held(owner: u32) -> bool {
-        HELD.with_borrow(|held| held.contains(&owner))
-    }
-
     /// The owner's `errno`.
     pub fn exchange(
         &self,

@@ -201,30 +201,33 @@ pub fn give_back() {
     for (target, proxy) in all {
         // SAFETY: an open stream: who closes it is ordered with this thread, or the program has a race.
         if !mailbox::is_held(target.owner) && unsafe { !fields::is_empty(proxy) } {
-            give_back_one(target, proxy);
+            _ = give_back_one(target, proxy);
         }
     }
 }
 
-fn give_back_one(target: Target, proxy: File) {
+/// Whether everything could be written.
+fn give_back_one(target: Target, proxy: File) -> bool {
     // SAFETY: as in `give_back`.
-    let Some(ahead) = (unsafe { fields::empty(proxy) }) else { return };
-    for part in ahead.rchunks(mailbox::DATA_BYTES) {
+    let Some(emptied) = (unsafe { fields::empty(proxy) }) else { return true };
+    for part in emptied.bytes.rchunks(mailbox::DATA_BYTES) {
         // Closed in the meantime, if it fails.
         _ = target.request(Operation::Unread, (part.len() as i64, 0), part, &mut []);
     }
+    !emptied.has_failed
 }
 
 /// An operation on the stream as a whole: the result of the C library's function.
 pub fn on_whole(owner: u32, file: usize, operation: Operation, place: (i64, i64)) -> c_int {
     let target = Target { owner, file };
-    give_back_one(target, proxy_stream(owner, file));
+    let is_written = give_back_one(target, proxy_stream(owner, file));
     if operation == Operation::Buffer
         && let Some(proxy) = PROXIES.lock().get_or_insert_default().get_mut(&target)
     {
         proxy.asked_at = u64::MAX;
     }
-    done(target.request(operation, place, &[], &mut [])) as c_int
+    let result = done(target.request(operation, place, &[], &mut [])) as c_int;
+    if is_written { result } else { -1 }
 }
 
 /// `fread` of another process's stream, of as many bytes as there is space for. What is not in the proxy's buffer comes from the owner without more behind it, which would have to go back.
@@ -285,11 +288,12 @@ pub fn number(owner: u32, file: usize) -> c_int {
 /// Closes the proxy and with it the stream it stands for; the result is that of `fclose`.
 pub fn close_proxy(owner: u32, file: usize) -> c_int {
     let stream = proxy_stream(owner, file);
-    give_back_one(Target { owner, file }, stream);
+    let is_written = give_back_one(Target { owner, file }, stream);
     super::import::forget_everywhere(owner, number(owner, file));
     PROXIES.lock().get_or_insert_default().remove(&Target { owner, file });
     // SAFETY: made by `proxy_stream` and forgotten above, so nobody closes it twice.
-    unsafe { libc::fclose(stream.cast()) }
+    let result = unsafe { libc::fclose(stream.cast()) };
+    if is_written { result } else { -1 }
 }
 
 /// Result of a cookie function, with `errno`.
