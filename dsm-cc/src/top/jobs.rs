@@ -120,6 +120,10 @@ fn hint() -> String {
 /// Why a process is no job of this user.
 fn explain(pid: i32, all: &[Job]) -> Error {
     if let Some(job) = all.iter().find(|job| job.launcher == pid) {
+        // It has begun to listen since this user's jobs were listed.
+        if job.user == getuid().as_raw() {
+            return Error::NoJob { pid };
+        }
         let owner = User::from_uid(Uid::from_raw(job.user)).ok().flatten();
         let owner = owner.map_or_else(|| job.user.to_string(), |user| user.name);
         return Error::Foreign { launcher: pid, owner };
@@ -248,6 +252,8 @@ mod tests {
         assert!(find(&jobs, &own).unwrap_err().to_string().contains("not dsm-run"));
         let foreign = explain(41, &listed(&SOCKETS.replace("/8/", "/4294967294/"))).to_string();
         assert!(foreign.starts_with("job 41 is of user 4294967294: only that user"), "{foreign}");
+        let late = listed(&SOCKETS.replace("/8/", &format!("/{}/", getuid())));
+        assert!(explain(41, &late).to_string().contains("has not started it yet"));
         assert!(find(&jobs, "2147483647").unwrap_err().to_string().contains("no process"));
     }
 }
