@@ -12,7 +12,7 @@ use crate::{Coherence, Fault, abi};
 
 /// See the module `maybe_async`.
 macro_rules! maybe_async {
-    ($wait:ident ($($asyncness:tt)?) $load_mapped:ident $read_mapped:ident) => {
+    ($wait:ident $call:ident ($($asyncness:tt)?) $load_mapped:ident $read_mapped:ident $value_at:ident) => {
         impl<F: Fabric> Coherence<F> {
             /// Value of 1, 2, 4 or 8 aligned bytes at `offset` in a block that is invalid here, as they are at its home. `None` if the home is not mapped, or not to be found where the own link leads, or if it may be behind what this process has stored.
             #[inline(always)]
@@ -36,13 +36,7 @@ macro_rules! maybe_async {
                     && is_published
                 {
                     let home = fabric.handle_elsewhere(here, to);
-                    let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
-                    let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
-                    if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::LoadAnywhere) {
-                        let value = $wait!(fabric.value_by_handle(home, offset, bytes));
-                        let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
-                        loaded = (seen == sequence).then_some(value);
-                    }
+                    loaded = $call!(self.$value_at(home, (offset, bytes), fabric.fault(Fault::LoadAnywhere)));
                 }
                 fabric.live_since(checkpoint, || loaded);
                 self.stats.mine().add(|count| &count.loads_at_home, loaded.is_some().into());
@@ -75,23 +69,39 @@ macro_rules! maybe_async {
                 };
                 let mut read = None;
                 if let Some(home) = home {
-                    let sequence = $wait!(fabric.load_by_handle(home, BlockWord::Records));
-                    let homes = $wait!(fabric.load_by_handle(home, BlockWord::Homes));
-                    if self.is_home(home, block.bit(), homes) || fabric.fault(Fault::ReadAnywhere) {
-                        let value = $wait!(fabric.value_by_handle(home, offset, bytes));
-                        let seen = $wait!(fabric.load_by_handle(home, BlockWord::Records));
-                        let is_same = !has_copy
-                            || fabric.fault(Fault::ReadBesideOlderCopy)
-                            || $wait!(fabric.value_by_handle(here, offset, bytes)) == value;
-                        read = (seen == sequence && is_same).then_some(value);
-                    }
+                    let value = $call!(self.$value_at(home, (offset, bytes), fabric.fault(Fault::ReadAnywhere)));
+                    let is_same = match value {
+                        Some(value) if has_copy && !fabric.fault(Fault::ReadBesideOlderCopy) => {
+                            $wait!(fabric.value_by_handle(here, offset, bytes)) == value
+                        }
+                        _ => true,
+                    };
+                    read = value.filter(|_| is_same);
                 }
                 fabric.live_since(checkpoint, || read);
                 read
+            }
+
+            /// Value of aligned bytes at a place, if that is the block's home all the while. `anywhere`: also if it is not.
+            #[inline(always)]
+            $($asyncness)? fn $value_at(&self, place: F::Handle, (offset, bytes): (usize, usize), anywhere: bool) -> Option<u64> {
+                let fabric = &self.fabric;
+                let (_, block) = fabric.target_of(place);
+                let checkpoint = fabric.checkpoint();
+                let sequence = $wait!(fabric.load_by_handle(place, BlockWord::Records));
+                let homes = $wait!(fabric.load_by_handle(place, BlockWord::Homes));
+                let mut found = None;
+                if self.is_home(place, block.bit(), homes) || anywhere {
+                    let value = $wait!(fabric.value_by_handle(place, offset, bytes));
+                    let seen = $wait!(fabric.load_by_handle(place, BlockWord::Records));
+                    found = (seen == sequence).then_some(value);
+                }
+                fabric.live_since(checkpoint, || found);
+                found
             }
         }
     };
 }
 
-maybe_async!(wait (async) load_mapped read_mapped);
-maybe_async!(poll_once () load_mapped_sync read_mapped_sync);
+maybe_async!(wait wait (async) load_mapped read_mapped value_at);
+maybe_async!(poll_once call () load_mapped_sync read_mapped_sync value_at_sync);
