@@ -16,7 +16,7 @@ use std::io::Write as _;
 
 use analysis::{Collector, ModuleFacts};
 use llvm::{Builder, Manager, Module, RemarkKind, Severity};
-use options::Options;
+use options::{Options, WeakestOrder};
 use plan::interprocedural::{self, Printed};
 use plan::{Counters, Note};
 use rewrite::calls_note::UnknownCalls;
@@ -53,12 +53,17 @@ fn run(module: Module, manager: Manager) -> bool {
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
     rewrite::assembly::atomics(module);
+    let strengthened = match options.weakest_order {
+        WeakestOrder::Relaxed => 0,
+        WeakestOrder::AcqRel => rewrite::weakest_order::strengthen(module),
+    };
     let statics = if options.enabled("statics") { rewrite::statics::loads(module, manager) } else { 0 };
     rewrite::offsets::allow_negative(module, manager);
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
         widened: rewrite::widen::taken(),
         barriers: rewrite::reduction_barriers::taken(),
+        strengthened,
         statics,
         walks: if rewrite::walk::enabled(&options) { rewrite::walk::integers(module, manager) } else { 0 },
         collapsed: if rewrite::collapse::enabled(&options) {

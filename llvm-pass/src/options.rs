@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use dsm_abi::note::Checking;
-pub use dsm_abi::options::{SWITCHES, VARIABLE};
+pub use dsm_abi::options::{SWITCHES, VARIABLE, WeakestOrder};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT};
 
 /// Settings of one compilation.
@@ -14,6 +14,8 @@ pub struct Options {
     pub plan: Option<String>,
     /// How accesses are checked.
     pub checking: Checking,
+    /// The weakest order that atomic and volatile accesses have.
+    pub weakest_order: WeakestOrder,
     /// Print the counters.
     pub stats: bool,
     /// Emit a remark for every call that may touch shared memory unseen.
@@ -40,6 +42,7 @@ impl Default for Options {
             line_shift: DEFAULT_LINE_SHIFT,
             plan: None,
             checking: Checking::Inline,
+            weakest_order: WeakestOrder::Relaxed,
             stats: false,
             remarks: false,
             count: false,
@@ -85,6 +88,11 @@ impl Options {
                 "check" => {
                     let checking = Checking::parse(value);
                     out.checking = checking.ok_or_else(|| OptionError::Value(value.to_owned(), "check"))?;
+                }
+                "weakest-order" => {
+                    let order = WeakestOrder::parse(value);
+                    out.weakest_order =
+                        order.ok_or_else(|| OptionError::Value(value.to_owned(), "weakest-order"))?;
                 }
                 "stats" => out.stats = flag(value, "stats")?,
                 "remarks" => out.remarks = flag(value, "remarks")?,
@@ -138,12 +146,21 @@ impl Options {
 
     /// What was asked for beyond the line size and makes other code, as the driver spells it.
     pub fn unusual(&self) -> String {
+        let order = (self.weakest_order != WeakestOrder::default())
+            .then(|| format!("-fdsm-weakest-order={}", self.weakest_order.name()));
         let count = self.count.then(|| "-fdsm-count".to_owned());
         let verify = self.verify.then(|| "-fdsm-verify".to_owned());
         let fault = self.fault.map(|(fault, place)| format!("-fdsm-fault={}:{place}", fault.name()));
         let disabled =
             (!self.disabled.is_empty()).then(|| format!("-fdsm-disable={}", self.disabled.join(",")));
-        count.into_iter().chain(verify).chain(fault).chain(disabled).collect::<Vec<_>>().join(" ")
+        order
+            .into_iter()
+            .chain(count)
+            .chain(verify)
+            .chain(fault)
+            .chain(disabled)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Bytes of a line.

@@ -1,7 +1,7 @@
 //! The driver's own options: one table gives parsing, the error for unknown ones and `--help`.
 
 use dsm_abi::note::Checking;
-use dsm_abi::options::SWITCHES;
+use dsm_abi::options::{SWITCHES, WeakestOrder};
 use dsm_abi::state::{DEFAULT_LINE_SHIFT, MAX_LINE_SHIFT, MIN_LINE_SHIFT, PAGE_SHIFT};
 
 use super::components::Language;
@@ -14,6 +14,8 @@ pub struct Own {
     pub line_shift: Option<u32>,
     /// How accesses are checked.
     pub checking: Checking,
+    /// The weakest order that atomic and volatile accesses have.
+    pub weakest_order: WeakestOrder,
     /// Where the plan is printed: a path, or `-` for standard error.
     pub plan: Option<String>,
     /// Counters of the pass on standard error.
@@ -76,6 +78,17 @@ const TABLE: &[Entry] = &[
         apply: |own, value| {
             let checking = Checking::parse(value.unwrap_or(""));
             own.checking = checking.ok_or("the ways of checking are inline and mprotect")?;
+            Ok(())
+        },
+    },
+    Entry {
+        name: "-fdsm-weakest-order",
+        takes: Takes::Value("relaxed|acq_rel"),
+        help: "The weakest order that atomic and volatile accesses have: that of the program (relaxed, unless set), or loads acquire and \
+               stores release (acq_rel), for programs that count on x86 doing so.",
+        apply: |own, value| {
+            let order = WeakestOrder::parse(value.unwrap_or(""));
+            own.weakest_order = order.ok_or("the weakest orders are relaxed and acq_rel")?;
             Ok(())
         },
     },
@@ -186,6 +199,7 @@ impl Own {
     pub fn is_usual(&self) -> bool {
         self.compile_shift() == DEFAULT_LINE_SHIFT
             && self.checking == Checking::Inline
+            && self.weakest_order == WeakestOrder::Relaxed
             && !(self.count || self.verify)
             && self.fault.is_none()
             && self.disable.is_empty()
@@ -249,6 +263,9 @@ impl Own {
         let mut options = format!("line={}", self.compile_shift());
         if self.checking != Checking::Inline {
             options += &format!(";check={}", self.checking.name());
+        }
+        if self.weakest_order != WeakestOrder::Relaxed {
+            options += &format!(";weakest-order={}", self.weakest_order.name());
         }
         if let Some(plan) = &self.plan {
             options += &format!(";plan={plan}");
@@ -419,6 +436,13 @@ mod tests {
     }
 
     #[test]
+    fn weakest_orders() {
+        assert_eq!(parse(&["-fdsm-weakest-order=relaxed"]), Ok(Own::default()));
+        assert!(!parse(&["-fdsm-weakest-order=acq_rel"]).unwrap().is_usual());
+        assert!(parse(&["-fdsm-weakest-order=x86"]).unwrap_err().contains("relaxed and acq_rel"));
+    }
+
+    #[test]
     fn optimisations_that_there_are_not_are_refused() {
         let message = parse(&["-fdsm-disable=merge,marge"]).unwrap_err();
         assert!(message.contains("not 'marge'") && SWITCHES.iter().all(|s| message.contains(s)), "{message}");
@@ -429,6 +453,7 @@ mod tests {
         assert_eq!(Own::default().pass_options(), "line=12;places=0");
         let own = parse(&[
             "-fdsm-line=64",
+            "-fdsm-weakest-order=acq_rel",
             "-fdsm-plan",
             "-fdsm-stats",
             "-fdsm-disable=merge,nest",
@@ -440,7 +465,7 @@ mod tests {
         ]);
         assert_eq!(
             own.unwrap().pass_options(),
-            "line=6;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;places=0;disable=merge,nest,window"
+            "line=6;weakest-order=acq_rel;plan=-;stats=1;remarks=1;count=1;verify=1;fault=drop-check:1;places=0;disable=merge,nest,window"
         );
         assert_eq!(Own { wraps: true, ..Own::default() }.pass_options(), "line=12;wrapv=1;places=0");
         assert_eq!(Own { keeps_places: true, ..Own::default() }.pass_options(), "line=12");

@@ -71,6 +71,8 @@ pub struct Counters {
     pub clones: u64,
     /// Reductions whose private copies may go to other processes as messages.
     pub reductions: u64,
+    /// Atomic and volatile accesses that order more than the program says.
+    pub strengthened: u64,
     /// Loads of guard variables that each thread does until they are not 0.
     pub statics: u64,
     /// Constructs with `copyprivate` whose variables may go to other processes as messages.
@@ -211,7 +213,7 @@ impl Display for Counters {
         write!(
             f,
             ", hoisted {} (by {} loop checks, {} with a window, {} for overwriting), versioned {} (in {} loops), ranges expected {}, nests with a version for one process {}, for valid footprints {}, checked by callers {} (of {} functions, {} of them copies, by {} accesses of calls), available {}, merged {}, checked {} (in loops {}, {} stores with their values), left to page protection {}, ranges {} ({} for overwriting), atomics {}, \
-             shared stack variables {}",
+             shared stack variables {}, orders strengthened {}",
             self.hoisted,
             self.loop_checks,
             self.windows,
@@ -234,7 +236,8 @@ impl Display for Counters {
             self.ranges,
             self.filled,
             self.atomics,
-            self.stack_slots
+            self.stack_slots,
+            self.strengthened
         )?;
         for (why, count) in &self.in_loops {
             write!(f, ", left in a loop because {} {count}", why.text())?;

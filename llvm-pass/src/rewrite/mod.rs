@@ -30,6 +30,7 @@ pub mod thread_locals;
 pub mod verify;
 pub mod version;
 pub mod walk;
+pub mod weakest_order;
 pub mod widen;
 
 use crate::analysis::Function;

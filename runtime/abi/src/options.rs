@@ -41,6 +41,33 @@ pub const SWITCHES: &[&str] = &[
     "chunks",
 ];
 
+/// The weakest order that atomic and volatile accesses have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WeakestOrder {
+    /// None: it is as the program says.
+    #[default]
+    Relaxed,
+    /// Loads acquire, stores release, a read-modify-write does both.
+    AcqRel,
+}
+
+impl WeakestOrder {
+    const ALL: [WeakestOrder; 2] = [WeakestOrder::Relaxed, WeakestOrder::AcqRel];
+
+    /// Name in options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WeakestOrder::Relaxed => "relaxed",
+            WeakestOrder::AcqRel => "acq_rel",
+        }
+    }
+
+    /// The one of this name.
+    pub fn parse(name: &str) -> Option<WeakestOrder> {
+        WeakestOrder::ALL.into_iter().find(|model| model.name() == name)
+    }
+}
+
 /// The switch without which a program that polls plain variables does something else: no optimisation.
 pub const FLAGS: &str = "flags";
 

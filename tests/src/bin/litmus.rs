@@ -1,7 +1,7 @@
 //! Runs the litmus shapes for many rounds.
 
 use dsm_tests::compile::Target;
-use dsm_tests::litmus::shapes::{SHAPES, Shape};
+use dsm_tests::litmus::shapes::{ORDERS, SHAPES, STRENGTHENED, Shape};
 use dsm_tests::litmus::{self, Setting};
 use dsm_tests::matrix::{Build, Shape as Layout};
 use dsm_tests::options::{Command, Options};
@@ -18,9 +18,10 @@ shape when it is done; without names, all shapes are run. 100000 rounds take som
   -n P, -t T      processes, threads of each (2, 1)
   -O L, --line B  optimisation level and line size (2, 64)
   --block B       block size (4096)
-  --native        use plain clang",
+  --native        use plain clang
+  --strengthened  relaxed atomics and volatile variables, compiled with -fdsm-weakest-order=acq_rel",
     values: &["--rounds", "-n", "-t", "-O", "--line", "--block"],
-    switches: &["--native"],
+    switches: &["--native", "--strengthened"],
 };
 
 fn main() -> ExitCode {
@@ -37,7 +38,15 @@ fn run(options: &Options) -> Result<u64, String> {
     let build = Build { level: options.number("-O", 2)? as u8, line: options.number("--line", 64)? as u32 };
     let target = if options.has("--native") { Target::Native } else { Target::Dsm(build) };
     let block = options.text("--block").map(|_| options.number("--block", 0)).transpose()?;
-    let setting = Setting { target, layout, block, rounds: options.number("--rounds", 100_000)? };
+    let strengthened = options.has("--strengthened");
+    if strengthened && target == Target::Native {
+        return Err(
+            "--strengthened: plain clang does not know -fdsm-weakest-order; leave one of the two out".into(),
+        );
+    }
+    let orders: &[_] = if strengthened { &STRENGTHENED } else { &ORDERS };
+    let rounds = options.number("--rounds", 100_000)?;
+    let setting = Setting { target, layout, block, rounds, orders };
     let mut judged = 0;
     for shape in named(&options.words)? {
         let began = Instant::now();

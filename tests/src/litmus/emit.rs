@@ -115,10 +115,10 @@ pub fn name(shape: &Shape, order: Order, placement: Placement) -> String {
     format!("{}_{order:?}_{placement:?}", shape.name)
 }
 
-/// The program.
-pub fn source() -> String {
+/// The program of these memory orders.
+pub fn source(orders: &'static [Order]) -> String {
     let mut text = String::from(PROLOGUE);
-    for kind in [Kind::C11, Kind::Omp, Kind::Plain] {
+    for kind in [Kind::C11, Kind::Omp, Kind::Plain, Kind::Volatile] {
         for placement in PLACEMENTS {
             variables(&mut text, kind, placement);
         }
@@ -126,7 +126,7 @@ pub fn source() -> String {
     let mut calls = String::new();
     for shape in SHAPES {
         let _ = writeln!(calls, "    if (wanted(\"{}\", argc - 2, argv + 2)) {{", shape.name);
-        for order in shape.orders() {
+        for order in shape.orders(orders) {
             for placement in placements(shape) {
                 variant(&mut text, shape, order, placement);
                 let _ = writeln!(calls, "        run_{}(rounds);", name(shape, order, placement));
@@ -161,14 +161,17 @@ enum Kind {
     Omp,
     /// Plain, the third of another type.
     Plain,
+    /// The first two volatile.
+    Volatile,
 }
 
 impl Kind {
     fn of(order: Order) -> Self {
         match order {
-            Order::SeqCst | Order::AcqRel | Order::Fenced => Self::C11,
+            Order::SeqCst | Order::AcqRel | Order::Fenced | Order::Relaxed => Self::C11,
             Order::OmpSeqCst | Order::OmpAcqRel | Order::Flushed => Self::Omp,
             Order::Plain => Self::Plain,
+            Order::Volatile => Self::Volatile,
         }
     }
 
@@ -183,6 +186,7 @@ fn variables(text: &mut String, kind: Kind, placement: Placement) {
         Kind::C11 => ["_Atomic long", "_Atomic long", "long"],
         Kind::Omp => ["long"; 3],
         Kind::Plain => ["long", "long", "double"],
+        Kind::Volatile => ["volatile long", "volatile long", "long"],
     };
     text.push_str("static struct {");
     for (kind, name) in types.into_iter().zip(VARIABLES) {
@@ -330,10 +334,11 @@ fn store(target: &str, value: i64, order: Order) -> String {
     match order {
         Order::SeqCst => c11("seq_cst"),
         Order::AcqRel => c11("release"),
-        Order::Fenced => c11("relaxed"),
+        Order::Fenced | Order::Relaxed => c11("relaxed"),
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("release"),
         Order::Flushed => omp("relaxed"),
+        Order::Volatile => format!("                {target} = {value};\n"),
         Order::Plain => format!("                {target} = {value};\n#pragma omp flush\n"),
     }
 }
@@ -345,11 +350,11 @@ fn load(into: &str, source: &str, order: Order) -> String {
     match order {
         Order::SeqCst => c11("seq_cst"),
         Order::AcqRel => c11("acquire"),
-        Order::Fenced => c11("relaxed"),
+        Order::Fenced | Order::Relaxed => c11("relaxed"),
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("acquire"),
         Order::Flushed => omp("relaxed"),
-        Order::Plain => format!("                {into} = {source};\n"),
+        Order::Plain | Order::Volatile => format!("                {into} = {source};\n"),
     }
 }
 
@@ -361,10 +366,13 @@ fn fetch_add(into: &str, target: &str, order: Order) -> String {
     match order {
         Order::SeqCst => c11("seq_cst"),
         Order::AcqRel => c11("acq_rel"),
-        Order::Fenced => c11("relaxed"),
+        Order::Fenced | Order::Relaxed => c11("relaxed"),
         Order::OmpSeqCst => omp("seq_cst"),
         Order::OmpAcqRel => omp("acq_rel"),
         Order::Flushed => omp("relaxed"),
+        Order::Volatile => {
+            format!("                {into} = __atomic_fetch_add(&{target}, 1, __ATOMIC_RELAXED);\n")
+        }
         Order::Plain => unreachable!("shapes that spin have no read-modify-write"),
     }
 }

@@ -24,19 +24,22 @@ const PATIENCE: Duration = Duration::from_micros(500);
 /// Outcomes of one variant of a shape, with how often each was seen.
 pub type Histogram = BTreeMap<Vec<i64>, u64>;
 
-/// The C program of all shapes in all memory orders and placements.
+/// The C program of all shapes in these memory orders and all placements.
 ///
 /// # Panics
 /// If the scratch directory cannot be written.
-pub fn program() -> Program {
-    let path = crate::toolchain::scratch().join("litmus.c");
-    let text = emit::source();
+pub fn program(orders: &'static [Order]) -> Program {
+    let is_strengthened = orders == shapes::STRENGTHENED;
+    let name = if is_strengthened { "litmus-strengthened" } else { "litmus" };
+    let path = crate::toolchain::scratch().join(name).with_extension("c");
+    let text = emit::source(orders);
     if !std::fs::read_to_string(&path).is_ok_and(|old| old == text) {
         let partial = execute::Scratch::new("litmus");
         std::fs::write(partial.path(), text).expect("scratch file can be written");
         std::fs::rename(partial.path(), &path).expect("scratch file can be renamed");
     }
-    Program::from_source("litmus", &path)
+    let flags = is_strengthened.then(|| "-fdsm-weakest-order=acq_rel".to_owned());
+    Program { flags: flags.into_iter().collect(), ..Program::from_source(name, &path) }
 }
 
 /// How the shapes are run.
@@ -50,6 +53,8 @@ pub struct Setting {
     pub block: Option<u64>,
     /// Rounds of each variant.
     pub rounds: u64,
+    /// Memory orders of the variants.
+    pub orders: &'static [Order],
 }
 
 /// Runs every variant of a shape and judges what was seen; returns the number of outcomes judged.
@@ -57,14 +62,14 @@ pub struct Setting {
 /// # Errors
 /// The forbidden outcomes, or what else went wrong, with the commands that repeat it.
 pub fn check(shape: &Shape, setting: Setting) -> Result<u64, String> {
-    let Setting { target, layout, block, rounds } = setting;
-    let mut program = program();
+    let Setting { target, layout, block, rounds, orders } = setting;
+    let mut program = program(orders);
     program.arguments = vec![rounds.to_string(), shape.name.into()];
     program.environment.extend(block.map(|bytes| ("DSM_BLOCK".into(), bytes.to_string())));
     let built = compile::compile(&program, target)?;
     let mut command = run_command(&built, target, layout, &program);
     let variants: Vec<_> = shape
-        .orders()
+        .orders(orders)
         .flat_map(|order| {
             emit::placements(shape).map(move |placement| (order, emit::name(shape, order, placement)))
         })

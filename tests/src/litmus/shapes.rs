@@ -72,9 +72,13 @@ pub enum Order {
     Flushed,
     /// Plain variables, with `flush` behind stores and in waiting loops only. For shapes that spin.
     Plain,
+    /// C11 relaxed, compiled with `-fdsm-weakest-order=acq_rel`.
+    Relaxed,
+    /// Volatile variables, and relaxed read-modify-writes of them, compiled with this option.
+    Volatile,
 }
 
-/// All orders.
+/// The orders that C11 and OpenMP define.
 pub const ORDERS: [Order; 7] = [
     Order::SeqCst,
     Order::AcqRel,
@@ -85,10 +89,13 @@ pub const ORDERS: [Order; 7] = [
     Order::Plain,
 ];
 
+/// The orders that need `-fdsm-weakest-order=acq_rel`.
+pub const STRENGTHENED: [Order; 2] = [Order::Relaxed, Order::Volatile];
+
 impl Order {
     /// Whether only sequentially consistent outcomes are allowed.
     pub fn is_strong(self) -> bool {
-        !matches!(self, Self::AcqRel | Self::OmpAcqRel)
+        !matches!(self, Self::AcqRel | Self::OmpAcqRel | Self::Relaxed | Self::Volatile)
     }
 }
 
@@ -392,11 +399,11 @@ impl Shape {
         self.threads[0].iter().filter(|step| matches!(step, Barrier)).count()
     }
 
-    /// The memory orders in which the shape is tested.
-    pub fn orders(&self) -> impl Iterator<Item = Order> {
+    /// The memory orders of a list in which the shape is tested.
+    pub fn orders(&self, list: &'static [Order]) -> impl Iterator<Item = Order> + use<> {
         let spins = self.threads.iter().copied().flatten().any(|step| matches!(step, Await(..)));
-        let count = if self.atomic { ORDERS.len() } else { 1 };
-        ORDERS.into_iter().take(count).filter(move |order| spins || *order != Order::Plain)
+        let count = if self.atomic { list.len() } else { 1 };
+        list.iter().copied().take(count).filter(move |order| spins || *order != Order::Plain)
     }
 
     /// The outcomes that `order` allows.

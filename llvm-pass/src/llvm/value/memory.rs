@@ -29,6 +29,15 @@ impl Value {
         unsafe { (core::LLVMGetCmpXchgSuccessOrdering(self.0), core::LLVMGetCmpXchgFailureOrdering(self.0)) }
     }
 
+    /// Sets what [`Value::cas_orderings`] returns.
+    pub fn set_cas_orderings(self, success: Ordering, failure: Ordering) {
+        // SAFETY: as above.
+        unsafe {
+            core::LLVMSetCmpXchgSuccessOrdering(self.0, success);
+            core::LLVMSetCmpXchgFailureOrdering(self.0, failure);
+        }
+    }
+
     /// Operation of an rmw.
     pub fn rmw_kind(self) -> RmwKind {
         // SAFETY: callers ask this of rmw instructions only.
@@ -48,9 +57,9 @@ impl Value {
         matches!(unsafe { core::LLVMGetICmpPredicate(self.0) }, LLVMIntEQ | LLVMIntNE)
     }
 
-    /// Makes a load or store atomic.
+    /// Sets the ordering of an rmw, or of a load or store, which becomes atomic.
     pub fn set_ordering(self, ordering: Ordering) {
-        // SAFETY: callers pass loads and stores.
+        // SAFETY: callers pass these.
         unsafe { core::LLVMSetOrdering(self.0, ordering) }
     }
 
