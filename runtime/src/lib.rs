@@ -7,6 +7,7 @@
 
 pub mod context;
 pub mod debugger;
+mod end;
 mod managed;
 pub mod process;
 pub mod sort;

@@ -1,20 +1,14 @@
-//! Start and end of a process.
-//!
-//! Process 0 runs the program's constructors and its `main`; the others wait for parallel regions. The job ends in
-//! an orderly way when process 0 returns from `main` or calls `exit`: an `atexit` handler that was registered before
-//! all of the program's own, and therefore runs after them, tells the other processes, which then leave without
-//! running handlers or destructors of the program.
+//! Start of a process: process 0 runs the program's constructors and its `main`, the others wait for parallel regions. Their [`end`].
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dsm_abi::job::COMPLAINED_WORD;
 use dsm_coherence::Coherence;
 
 use crate::heap::foreign;
 use crate::image::{self, Image};
-use crate::job::child;
 use crate::job::{Job, JobPage, die};
 use crate::memory::fabric::{SegmentFabric, calls};
 use crate::operations::{queue, signal};
@@ -23,9 +17,9 @@ use crate::stdio::mailbox::Statements;
 use crate::sync::hooks::Hooks;
 use crate::sync::regions::{self, Regions};
 use crate::{
-    access_counters, arrays, atomics, config, control, crash, cxx, debugger, fault, fortran, heap, managed,
-    memory, omp, pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio,
-    sync, time, trace, verify,
+    arrays, atomics, config, control, crash, cxx, debugger, end, fault, fortran, heap, managed, memory, omp,
+    pages, process, process_state, profile, progress, pthread, race, signals, stats, stdio, sync, time,
+    trace, verify,
 };
 
 unsafe extern "C" {
@@ -119,16 +113,15 @@ pub fn register() {
 }
 
 crate::control::declare! {
-    /// Number of processes that have left their counters, in process 0.
-    static LEFT: u64;
     /// Keys of the races reported so far, then a word that says that there were more, in process 0.
     static RACES: u64, race::REPORTS + 2;
 }
 
 /// The control words of all modules, in the order of their places.
-const ALL_CONTROL_WORDS: [&[&control::Declaration]; 26] = [
+const ALL_CONTROL_WORDS: [&[&control::Declaration]; 27] = [
     control::watched::CONTROL_WORDS,
     CONTROL_WORDS,
+    end::CONTROL_WORDS,
     stats::CONTROL_WORDS,
     memory::paging::peers::CONTROL_WORDS,
     heap::CONTROL_WORDS,
@@ -176,6 +169,7 @@ fn register_above() {
         run: fortran::serve::run,
         fetch: fortran::serve::fetch,
     });
+    stdio::mailbox::register_exit(end::exit_for_another);
 }
 
 /// Tells race detection, profile and trace of the memory, where there are several processes.
@@ -247,8 +241,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     process::init();
     process_state::init();
     omp::shared_stack::adopt(0);
-    // SAFETY: the handler is a plain function that stays loaded.
-    unsafe { libc::atexit(at_exit) };
+    end::init();
     if job.size > 1 {
         cxx::expect_threads();
     }
@@ -262,7 +255,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
         sync::user_threads_leave();
         omp::fork::serve();
         omp::ompt::tool::finish();
-        leave_worker();
+        end::leave_worker();
     }
     omp::idle::report_missing_openmp();
     memory::threads::mark_initial();
@@ -296,95 +289,6 @@ extern "C" fn run_destructors() {
         return;
     }
     image::all().into_iter().rev().flat_map(Image::destructors).filter_map(|r| r.function).for_each(|f| f());
-}
-
-/// Runs after the program's own handlers, in whichever process calls `exit`.
-extern "C" fn at_exit() {
-    if child::is_child() {
-        return;
-    }
-    if sync::rank() != 0 {
-        stdio::give_back();
-        return;
-    }
-    // Processes in the middle of a region never come to their end.
-    let tools_end = omp::ompt::tool::finish() && omp::frame::existing().is_none_or(|frame| frame.level == 0);
-    JobPage::get().finish();
-    sync::end_job();
-    heap::report_rules();
-    if let Some(line) = access_counters::line() {
-        // SAFETY: a null stream means all of them.
-        unsafe { libc::fflush(std::ptr::null_mut()) };
-        eprintln!("{line}");
-    }
-    let is_measured = stats::are_wanted();
-    // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
-    if is_measured
-        || tools_end
-        || profile::is_wanted()
-        || memory::shared().is_some_and(|shared| !shared.segments.are_mapped())
-    {
-        stats::deposit();
-        profile::deposit();
-        wait_for_deposits(if tools_end { TOOL_LIMIT } else { DEPOSIT_LIMIT });
-    }
-    JobPage::get().satisfy();
-    if is_measured {
-        // The table goes behind what the program printed.
-        // SAFETY: a null stream means all of them.
-        unsafe { libc::fflush(std::ptr::null_mut()) };
-        stats::write();
-    }
-    profile::write(omp::threads_in_job());
-}
-
-/// How long the other processes have to leave their counters.
-const DEPOSIT_LIMIT: Duration = Duration::from_millis(500);
-
-/// The same if their tools have something to write.
-const TOOL_LIMIT: Duration = Duration::from_secs(10);
-
-/// Gives the other processes a moment to leave their counters; one that hangs in a region never does.
-fn wait_for_deposits(limit: Duration) {
-    let deadline = Instant::now() + limit;
-    while LEFT.shared(0).load(Ordering::SeqCst) as u32 + 1 < sync::size() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// Orderly end of a process that is not 0.
-fn leave_worker() -> ! {
-    cxx::end_worker();
-    // Flang's library calls `exit` after it has closed the units: this handler comes before all others.
-    // SAFETY: the handler is a plain function that stays loaded.
-    unsafe { libc::atexit(end_worker) };
-    fortran::end_worker();
-    end_worker();
-    unreachable!("the process has ended");
-}
-
-/// Leaves the counters and ends the process, without the program's handlers, which belong to process 0.
-extern "C" fn end_worker() {
-    // SAFETY: flushes what regions printed here. First: the launcher does not wait long once process 0 has ended.
-    unsafe { libc::fflush(std::ptr::null_mut()) };
-    stats::deposit();
-    profile::deposit();
-    // Process 0 has done so on its own host.
-    JobPage::get().finish();
-    LEFT.shared(0).fetch_add(1, Ordering::SeqCst);
-    outlast_first();
-    // SAFETY: ends the process without handlers.
-    unsafe { libc::_exit(0) }
-}
-
-/// Stays, where memory is reached through its owners, until nobody wants any of this process's: process 0 has then seen all others leave.
-fn outlast_first() {
-    match memory::shared() {
-        None => {}
-        Some(shared) if shared.segments.are_mapped() => {}
-        Some(shared) if shared.segments.is_mapped(0) => JobPage::get().wait_satisfied(),
-        Some(shared) => shared.segments.wait_end(0),
-    }
 }
 
 #[cfg(test)]

@@ -97,21 +97,53 @@ fn a_crash_in_the_program_is_reported() {
 }
 
 #[test]
-fn exit_in_another_process_ends_the_job_with_its_status() {
+fn the_job_ends_as_the_program_does() {
     let Some(dsm) = launcher() else { return };
-    let (end, pid) = self_inflicted(dsm, "exit", 1);
-    assert_eq!(end.status, 5, "{}", end.message);
-    let named = format!("process 1 (pid {pid})");
-    assert_eq!(end.message.lines().filter(|l| l.contains(&named)).count(), 1, "{}", end.message);
+    for (how, who, status) in [("return", 0, 3), ("exit", 0, 5), ("exit", 1, 5), ("exit", 2, 5)] {
+        let (end, _) = self_inflicted(dsm, how, who);
+        assert_eq!((end.status, &*end.message), (status, ""), "{how} {who}");
+    }
 }
 
+/// Thread `argv[1]` ends the program, whose streams have not been flushed.
+const EXITS: &str = "#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int cells[4];
+static void handler(void) { printf(\"%d %d\\n\", cells[0], cells[3]); }
+int main(int argc, char **argv)
+{
+    FILE *first = fopen(\"first\", \"w\");
+    fprintf(first, \"written\");
+    atexit(handler);
+#pragma omp parallel
+    {
+        int thread = omp_get_thread_num();
+        cells[thread] = 10 + thread;
+        FILE *last = thread == 3 ? fopen(\"last\", \"w\") : 0;
+        if (last) fprintf(last, \"written, too\");
+        fprintf(first, \" once\");
+#pragma omp barrier
+        if (thread == atoi(argv[1])) exit(6);
+#pragma omp barrier
+    }
+    return 0;
+}
+";
+
 #[test]
-fn exit_in_process_0_is_the_programs_end() {
-    let Some(dsm) = launcher() else { return };
-    for how in ["exit", "return"] {
-        let (end, _) = self_inflicted(dsm, how, 0);
-        assert_eq!(end.status, if how == "exit" { 5 } else { 3 }, "{}", end.message);
-        assert_eq!(end.message, "", "{how}");
+fn exit_anywhere_runs_handlers_and_writes_streams() {
+    let Some(case) = Case::new("exits", &[("exits.c", EXITS)]) else { return };
+    case.compiled("-O2 -fopenmp ../exits.c -o x");
+    for (layout, transport) in [("-n 1 -t 4", "shm"), ("-n 4", "shm"), ("-n 2 -t 2", "stream")] {
+        for thread in [0, 3] {
+            let arguments = format!("{layout} -x DSM_TRANSPORT={transport} ./x {thread}");
+            let outcome = case.run("dsm", &case.dsm.run, &arguments);
+            let seen = (outcome.status, outcome.text(), outcome.errors());
+            assert_eq!(seen, (Some(6), "10 13\n".into(), String::new()), "{arguments}");
+            let files = (case.read("dsm/first"), case.read("dsm/last"));
+            assert_eq!(files, ("written once once once once".into(), "written, too".into()), "{arguments}");
+        }
     }
 }
 

@@ -69,6 +69,8 @@ codes! {
         FortranRun,
         /// The reply from byte `a` on.
         FortranFetch,
+        /// `exit` with the status `a`.
+        Exit,
     }
 }
 
@@ -262,6 +264,12 @@ fn carry_out(mailbox: Mailbox) {
         Operation::FortranPart | Operation::FortranRun | Operation::FortranFetch => {
             (fortran(operation, a as usize) as i64, 0)
         }
+        Operation::Exit => {
+            if let Some(exit) = EXIT.get() {
+                exit(a as c_int);
+            }
+            (0, 0)
+        }
         _ => {
             let result = on_descriptor(operation, file as c_int, a, b as i64);
             // SAFETY: the thread's own errno.
@@ -304,6 +312,13 @@ static STATEMENTS: OnceLock<Statements> = OnceLock::new();
 /// Says who carries out Fortran statements. Before user code runs.
 pub fn register(statements: Statements) {
     let _ = STATEMENTS.set(statements);
+}
+
+static EXIT: OnceLock<fn(c_int)> = OnceLock::new();
+
+/// Says who ends the program for another process. Before user code runs.
+pub fn register_exit(exit: fn(c_int)) {
+    let _ = EXIT.set(exit);
 }
 
 /// Operations of Fortran statements.

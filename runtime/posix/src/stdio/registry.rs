@@ -100,6 +100,13 @@ fn find(address: usize) -> Option<Word> {
     None
 }
 
+/// Streams with their owners, at this moment.
+pub fn all() -> impl Iterator<Item = (usize, u32)> {
+    let entries = (0..STREAM_SLOTS).map(|slot| STREAMS.shared(slot).load(Ordering::Acquire));
+    let streams = entries.filter(|entry| *entry > GONE);
+    streams.map(|entry| ((entry & ((1 << RANK_SHIFT) - 1)) as usize, (entry >> RANK_SHIFT) as u32 - 1))
+}
+
 /// The stream's owner; `None` if it is not in the table.
 pub fn owner(address: usize) -> Option<u32> {
     let entry = find(address)?.load(Ordering::Acquire);
