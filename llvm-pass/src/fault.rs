@@ -141,6 +141,8 @@ faults! {
     StripKind = "strip-kind",
     /// A static object counts as initialised once a thread has looked.
     StaticsUnseen = "statics-unseen",
+    /// A loop around a compare-and-swap that sets bits toggles them.
+    CasKind = "cas-kind",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.

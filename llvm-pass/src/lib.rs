@@ -58,6 +58,7 @@ fn run(module: Module, manager: Manager) -> bool {
         WeakestOrder::AcqRel => rewrite::weakest_order::strengthen(module),
     };
     let statics = if options.enabled("statics") { rewrite::statics::loads(module, manager) } else { 0 };
+    let cas = if options.enabled("cas") { rewrite::cas_loops::rewrite(module, manager) } else { 0 };
     rewrite::offsets::allow_negative(module, manager);
     let mut totals = Counters {
         invariant: analysis::invariant::taken_out(),
@@ -65,6 +66,7 @@ fn run(module: Module, manager: Manager) -> bool {
         barriers: rewrite::reduction_barriers::taken(),
         strengthened,
         statics,
+        cas,
         walks: if rewrite::walk::enabled(&options) { rewrite::walk::integers(module, manager) } else { 0 },
         collapsed: if rewrite::collapse::enabled(&options) {
             rewrite::collapse::nests(module, manager)

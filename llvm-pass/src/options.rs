@@ -140,6 +140,7 @@ impl Options {
                     | "chunks"
                     | "copyprivate"
                     | "statics"
+                    | "cas"
             );
         !useless && !self.disabled.iter().any(|d| d == name)
     }

@@ -47,6 +47,7 @@ programs! {
     c11_atomics
     callers
     captured_locals
+    cas_loops
     collapse_nowait
     collapse_rows
     columns

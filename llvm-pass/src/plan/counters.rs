@@ -75,6 +75,8 @@ pub struct Counters {
     pub strengthened: u64,
     /// Loads of guard variables that each thread does until they are not 0.
     pub statics: u64,
+    /// Loops around a compare-and-swap that are one operation.
+    pub cas: u64,
     /// Constructs with `copyprivate` whose variables may go to other processes as messages.
     pub copyprivate: u64,
     /// Free in one of two versions of a loop.
@@ -191,6 +193,7 @@ impl Counters {
             "reduction" => self.reductions,
             "copyprivate" => self.copyprivate,
             "statics" => self.statics,
+            "cas" => self.cas,
             "flush" => self.flushes,
             "barrier" => self.barriers,
             "chunks" => self.chunks,

@@ -6,6 +6,7 @@ pub mod atomic;
 pub mod barriers;
 pub mod calls;
 pub mod calls_note;
+pub mod cas_loops;
 pub mod check;
 pub mod clone;
 pub mod collapse;

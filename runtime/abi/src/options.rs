@@ -36,6 +36,7 @@ pub const SWITCHES: &[&str] = &[
     "reduction",
     "copyprivate",
     "statics",
+    "cas",
     "flush",
     "barrier",
     "chunks",

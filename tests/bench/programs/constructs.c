@@ -217,6 +217,22 @@ static void atomic(int n) {
     }
 }
 
+// Sums of floating-point numbers at random places, as programs without OpenMP's `atomic` write them.
+static void compare_swap(int n) {
+    static double places[1 << 16];
+#pragma omp parallel firstprivate(n)
+    {
+        unsigned long random = omp_get_thread_num() + 1;
+        for (int i = 0; i < n / team; i++) {
+            random = random * 6364136223846793005 + 1442695040888963407;
+            double *place = &places[random >> 48], seen, next;
+            __atomic_load(place, &seen, __ATOMIC_RELAXED);
+            do next = seen + 1;
+            while (!__atomic_compare_exchange(place, &seen, &next, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+        }
+    }
+}
+
 // All threads read what nobody changes.
 static void atomic_read(int n) {
 #pragma omp parallel firstprivate(n)
@@ -453,6 +469,7 @@ static const struct construct constructs[] = {
     {"doacross", delays, doacross},
     {"atomic", additions, atomic},
     {"atomic-read", nothing, atomic_read},
+    {"compare-swap", nothing, compare_swap},
     {"flush", delays, flush},
     {"reduction", delays, reduction},
     {"private", arrays, private_},

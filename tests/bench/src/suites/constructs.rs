@@ -15,7 +15,7 @@ pub const ABOUT: &str = "Overhead of one execution of an OpenMP construct by two
 const SOURCE: &str = "tests/bench/programs/constructs.c";
 
 /// In the order of the program.
-const CONSTRUCTS: [&str; 38] = [
+const CONSTRUCTS: [&str; 39] = [
     "parallel",
     "parallel-for",
     "parallel-nested",
@@ -37,6 +37,7 @@ const CONSTRUCTS: [&str; 38] = [
     "doacross",
     "atomic",
     "atomic-read",
+    "compare-swap",
     "flush",
     "reduction",
     "private",

@@ -246,7 +246,7 @@ pub enum Statement {
     Each(Each),
     /// Way out of the innermost loop on a condition.
     Exit(Condition, Exit),
-    /// A counter of the whole program is increased in a critical section: a synchronisation amid accesses.
+    /// A counter of the whole program is increased in a critical section, or by a compare-and-swap: a synchronisation amid accesses.
     Synchronise,
     /// A loop.
     Loop(Loop),

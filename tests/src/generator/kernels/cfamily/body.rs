@@ -247,6 +247,13 @@ impl Emitter<'_> {
                 };
                 line!(text, "{pad}if ({}) {exit};", self.condition(kernel, condition));
             }
+            Statement::Synchronise if self.program.seed % 2 == 1 => {
+                let order = "__ATOMIC_SEQ_CST";
+                line!(text, "{pad}for (long seen = __atomic_load_n(&tally, {order});");
+                let swap = "__atomic_compare_exchange_n(&tally, &seen, seen + 1, 0";
+                line!(text, "{pad}     !{swap}, {order}, {order});)");
+                line!(text, "{pad}    ;");
+            }
             Statement::Synchronise => {
                 line!(text, "#pragma omp critical(tally_{})\n{pad}tally++;", self.program.seed);
             }
