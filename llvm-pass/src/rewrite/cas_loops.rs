@@ -8,7 +8,7 @@
 //!        %seen = extractvalue %pair, 0                              br %exit
 //!        br (extractvalue %pair, 1), %exit, %loop
 //! ```
-//! A `head` in front that makes the first attempt (a loop that was rotated) leaves it to the loop. Before there are facts.
+//! The place and the operand may be computed in the loop, from anything but the value that is found: that is then done once. A `head` in front that makes the first attempt (a loop that was rotated) leaves it to the loop. Before there are facts.
 
 use std::collections::HashSet;
 
@@ -67,14 +67,17 @@ fn loop_of(block: Block) -> Option<Update> {
     let attempt = attempt(cas)?;
     let Attempt { origin, operation, operand, .. } = attempt;
     let pair = pair_of(origin).filter(|pair| is_in(*pair, block));
-    let belongs = |instruction: &Value| match instruction.opcode() {
-        Opcode::LLVMPHI | Opcode::LLVMLoad => *instruction == origin || pair == Some(*instruction),
-        _ => *instruction == operation || *instruction == cas || passes_on(*instruction),
+    let belongs = |instruction: &Value| {
+        [origin, operation, cas].contains(instruction)
+            || pair == Some(*instruction)
+            || passes_on(*instruction)
+            || has_no_effect(*instruction)
     };
+    let later = depending_on(origin, block);
     let is_known = |user: &Value| user.opcode() == Opcode::LLVMExtractValue || pair == Some(*user);
     let fits = instructions.iter().all(belongs)
-        && !is_in(cas.operand(0), block)
-        && !is_in(operand, block)
+        && !later.contains(&cas.operand(0))
+        && !later.contains(&operand)
         && repeats_with_what_is_there(&attempt)
         && cas.users().iter().all(is_known)
         && pair.is_none_or(|pair| pair.users() == [origin])
@@ -132,6 +135,36 @@ fn passes_on(instruction: Value) -> bool {
         LLVMCall => instruction.callee().is_empty_asm(),
         _ => false,
     }
+}
+
+/// Whether an instruction computes what a loop may compute once in place of several times.
+fn has_no_effect(instruction: Value) -> bool {
+    use Opcode::*;
+    match instruction.opcode() {
+        LLVMLoad => {
+            !instruction.is_volatile() && instruction.ordering() == Ordering::LLVMAtomicOrderingNotAtomic
+        }
+        LLVMGetElementPtr | LLVMPtrToInt | LLVMIntToPtr | LLVMZExt | LLVMSExt | LLVMTrunc | LLVMSelect => {
+            true
+        }
+        LLVMAdd | LLVMSub | LLVMMul | LLVMShl | LLVMLShr | LLVMAShr | LLVMAnd | LLVMOr | LLVMXor => true,
+        _ => false,
+    }
+}
+
+/// The instructions of a block that depend on one of them, in order, that one left aside.
+fn depending_on(origin: Value, block: Block) -> Vec<Value> {
+    let mut found = vec![];
+    for instruction in block.instructions() {
+        let depends = |operand: Value| operand == origin || found.contains(&operand);
+        if instruction != origin
+            && instruction.opcode() != Opcode::LLVMPHI
+            && instruction.operands().any(depends)
+        {
+            found.push(instruction);
+        }
+    }
+    found
 }
 
 fn is_bit(value: Value) -> bool {
@@ -338,7 +371,10 @@ impl Update {
             RmwKind::LLVMAtomicRMWBinOpOr if fault::is(Fault::CasKind) => RmwKind::LLVMAtomicRMWBinOpXor,
             kind => kind,
         };
-        builder.before(block.first_insertion_point()).locate_as(cas);
+        // What was computed from the value in front of the attempt comes behind the operation.
+        let later = depending_on(origin, block);
+        let later = later.into_iter().take_while(|instruction| *instruction != cas).collect::<Vec<_>>();
+        builder.before(cas).locate_as(cas);
         let old = builder.atomic_rmw(kind, cas.operand(0), operand);
         old.set_align(cas.align());
         old.set_ordering(order);
@@ -348,6 +384,7 @@ impl Update {
         };
         let bits = as_type(cas.operand(1));
         let found = as_type(origin);
+        later.into_iter().for_each(|instruction| instruction.move_before(cas));
         let phi = self.phi();
         origin.replace_uses(found);
         for user in cas.users() {
@@ -405,10 +442,9 @@ fn erase_unused(mut values: Vec<Value>, is_acquired: bool) {
 fn is_removable(value: Value, is_acquired: bool) -> bool {
     use Opcode::*;
     match value.opcode() {
-        LLVMBitCast | LLVMExtractValue | LLVMICmp | LLVMAdd | LLVMSub | LLVMAnd | LLVMOr | LLVMXor
-        | LLVMFAdd | LLVMFSub => true,
+        LLVMBitCast | LLVMExtractValue | LLVMICmp | LLVMFAdd | LLVMFSub => true,
         LLVMLoad => !value.is_volatile() && (is_acquired || !acquires(value.ordering())),
-        _ => false,
+        _ => has_no_effect(value),
     }
 }
 
