@@ -11,6 +11,7 @@ void dsm_rt_note_call(uintptr_t address, uintptr_t frame);
 
 /* Implemented in Rust. */
 int dsm_rt_start(int argc, char **argv, char **envp);
+void dsm_rt_before_constructors(void);
 void dsm_rt_fork(void *loc, void (*microtask)(), size_t argc, const uintptr_t *argv);
 void dsm_rt_fork_teams(void *loc, void (*microtask)(), size_t argc, const uintptr_t *argv);
 int dsm_rt_free_shared(void *object);

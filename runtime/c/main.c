@@ -2,4 +2,6 @@
  * their own `main`, never pull it out of the archive. */
 #include "internal.h"
 
+__attribute__((section(".preinit_array"), used)) static void (*const before_constructors)(void) = dsm_rt_before_constructors;
+
 int main(int argc, char **argv, char **envp) { return dsm_rt_start(argc, argv, envp); }

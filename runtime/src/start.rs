@@ -26,6 +26,14 @@ unsafe extern "C" {
     fn dsm_rt_user_main(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int;
 }
 
+/// Before all constructors, in particular those of libraries: they may call functions of the program, which are instrumented, among them those that take the place of a library's own.
+/// Until memory is set up these run as in a job of one process, each process by itself.
+#[unsafe(no_mangle)]
+extern "C" fn dsm_rt_before_constructors() {
+    memory::make_all_valid();
+    omp::shared_stack::adopt_early();
+}
+
 /// What stands in for the `main` of a program that has none.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_no_user_main() -> ! {

@@ -262,6 +262,99 @@ int main()
     ),
 ];
 
+/// Uses what C++ and its library have of constructors that run before those of the program.
+const EARLY_PROGRAM: &str = "#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <omp.h>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+static int numbers[100];
+static std::atomic<long> count;
+static std::atomic<double> sum;
+std::mutex mutex;
+struct Named { std::string name; Named() : name(\"static\") {} };
+extern \"C\" int answer();
+extern \"C\" int hook()
+{
+    static Named named;
+    std::vector<int> values;
+    for (int i = 0; i < 1000; i++) values.push_back(i * 7 % 1000);
+    std::sort(values.begin(), values.end());
+    for (int i = 0; i < 100; i++) numbers[i] += values[i];
+    std::map<std::string, int> places;
+    for (int i = 0; i < 50; i++) places[std::to_string(i) + named.name] = i;
+    std::lock_guard<std::mutex> guard(mutex);
+    count += places.size();
+    count++;
+    for (double old = sum; !sum.compare_exchange_weak(old, old + 1.5);)
+        ;
+    __atomic_store_n(&numbers[0], 7, __ATOMIC_RELEASE);
+    char from[3000], to[3000];
+    memset(from, 1, sizeof from);
+    memcpy(to, from, sizeof from);
+    int total = 0;
+    for (char c : to) total += c;
+    auto shared = std::make_shared<int>(5);
+    std::shared_ptr<int> other = shared;
+    try {
+        throw std::runtime_error(\"early\");
+    } catch (std::exception &error) {
+        total += *other + strlen(error.what());
+    }
+#pragma omp atomic
+    total += 3;
+    char *copy = strdup(\"copy\");
+    total += strcmp(copy, \"copy\");
+    free(copy);
+    return (int)count + total;
+}
+int main()
+{
+    long n = 0;
+    std::ostringstream text;
+    text << answer() << ' ' << numbers[99] << ' ' << (long)count;
+    puts(text.str().c_str());
+#pragma omp parallel num_threads(2) reduction(+ : n)
+    {
+        n += numbers[0] + (long)count;
+        for (double old = sum; !sum.compare_exchange_weak(old, old + 1);)
+            ;
+    }
+    printf(\"%ld %g\\n\", n, sum.load());
+    printf(\"%d %ld\\n\", hook(), (long)count);
+    return 0;
+}
+";
+
+/// A library that another compiler has made: its constructors begin the streams, and call a function of the program.
+const EARLY_LIBRARY: &str = "#include <iostream>
+extern \"C\" int hook(void);
+static int seen = hook();
+extern \"C\" int answer(void) { return seen + (std::cout ? 0 : 1); }
+";
+
+#[test]
+fn constructors_of_plain_libraries_call_the_program() {
+    let Some(case) = Case::new("early", &[("user.cpp", EARLY_PROGRAM), ("library.cpp", EARLY_LIBRARY)])
+    else {
+        return;
+    };
+    for directory in ["clang", "dsm"] {
+        case.must(directory, toolchain::clangxx(), "-O2 -shared -fPIC ../library.cpp -o lib.so");
+    }
+    for level in ["-O0", "-O2"] {
+        case.both_as(Language::Cxx, &format!("{level} -rdynamic -fopenmp ../user.cpp lib.so {ORIGIN} -o x"));
+        case.agrees("x");
+    }
+}
+
 #[test]
 fn mixed_languages_in_a_static_library() {
     let Some(case) = Case::new("mixed_static", &MIXED) else { return };

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::pin::pin;
 
 use dsm_abi::layout::ADDRESS_BITS;
+use dsm_abi::state::MIN_LINE_SHIFT;
 use dsm_coherence::{Extent, Wanted};
 
 pub use dsm_abi::state::Access;
@@ -381,7 +382,7 @@ pub fn overwritten(address: usize, len: usize) {
 
 /// Bytes from an address to the end of its line, or as many as `left`.
 pub fn rest_of_line(address: usize, left: usize) -> usize {
-    let line = 1usize << memory::get().geometry().line_shift();
+    let line = 1usize << memory::set_up().map_or(MIN_LINE_SHIFT, |memory| memory.geometry().line_shift());
     (line - address % line).min(left)
 }
 

@@ -19,7 +19,7 @@ use dsm_coherence::{Block, Rank, ReleaseToken};
 use dsm_threads::handler;
 
 use dsm_memory::fabric::{run, run_sync};
-use dsm_memory::{self as memory, Shared, threads};
+use dsm_memory::{self as memory, Memory, Shared, threads};
 use dsm_observe::checked::{self, Synchronising};
 use dsm_observe::profile::{self, Wait};
 use dsm_observe::progress;
@@ -37,16 +37,16 @@ pub use words::{ControlAreas, TASK_MESSAGE_WORDS, TASK_SLOT_COUNT, process, serv
 
 use hooks::hooks;
 
-/// This process's number.
+/// This process's number; 0 before memory is set up.
 #[inline]
 pub fn rank() -> u32 {
-    memory::get().rank()
+    memory::set_up().map_or(0, Memory::rank)
 }
 
-/// Number of processes.
+/// Number of processes; 1 before memory is set up.
 #[inline]
 pub fn size() -> u32 {
-    memory::get().geometry().processes()
+    memory::set_up().map_or(1, |memory| memory.geometry().processes())
 }
 
 /// Makes everything this process wrote so far visible to whoever acquires from it.

@@ -164,6 +164,11 @@ pub fn init(job: &Job) -> Result<(), MemoryError> {
     Ok(())
 }
 
+/// Makes all states valid, for functions of the program that run before [`init`], which finds again what the system refuses.
+pub fn make_all_valid() {
+    let _ = StateTable::reserve(image::program_line_shift(), ADDRESS_BITS);
+}
+
 /// The state table and the place for heap and stacks: of full size, or, under a tool that confines a program to few
 /// address bits, a small one for a process that is alone.
 fn place(job: &Job, line_shift: u32) -> Result<(StateTable, Range<usize>), MemoryError> {
@@ -412,7 +417,13 @@ pub fn detach() -> Result<(), SegmentError> {
 /// Whether [`init`] is done, and [`get`] may be called: constructors of libraries run before.
 #[inline]
 pub fn is_set_up() -> bool {
-    MEMORY.get().is_some()
+    set_up().is_some()
+}
+
+/// The memory, once it is set up.
+#[inline]
+pub fn set_up() -> Option<&'static Memory> {
+    MEMORY.get()
 }
 
 /// The memory. Must come after [`init`].
@@ -421,10 +432,10 @@ pub fn get() -> &'static Memory {
     MEMORY.get().expect("memory is set up before any user code runs")
 }
 
-/// What a job of several processes has; `None` in a single process.
+/// What a job of several processes has; `None` in a single process, and before memory is set up.
 #[inline]
 pub fn shared() -> Option<&'static Shared> {
-    get().shared()
+    set_up()?.shared()
 }
 
 impl Memory {

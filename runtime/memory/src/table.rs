@@ -1,7 +1,7 @@
 //! The state table: one byte per line, at a fixed address, for the whole user address space.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 use dsm_abi::layout::{ADDRESS_BITS, STATE_BASE};
@@ -15,6 +15,9 @@ static RESTRICTIONS: CachePadded<AtomicU64> = CachePadded::new(AtomicU64::new(0)
 /// Most tiles, about: each is a mapping, of which the system allows a process 65530.
 const TILES: usize = 2048;
 
+/// Bytes of the table that [`StateTable::reserve`] has made.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
+
 /// The table for one line size. `Copy`: it is an address.
 #[derive(Clone, Copy, Debug)]
 pub struct StateTable {
@@ -22,10 +25,19 @@ pub struct StateTable {
 }
 
 impl StateTable {
-    /// Reserves the table for addresses of so many bits; every state is `WRITABLE`.
+    /// Reserves the table for addresses of so many bits; every state is `WRITABLE`. One that was reserved for the same before is kept, another one goes.
     pub fn reserve(line_shift: u32, address_bits: u32) -> Result<StateTable, SegmentError> {
-        // Vectorised checks read the states of eight lines at once, the last ones over the end.
-        reserve_at(STATE_BASE as usize, Self::bytes(line_shift, address_bits))?;
+        let bytes = Self::bytes(line_shift, address_bits);
+        let before = RESERVED.swap(0, Ordering::Relaxed);
+        if before != bytes {
+            if before != 0 {
+                // SAFETY: the table that was reserved, of which nobody has an address.
+                unsafe { libc::munmap(STATE_BASE as usize as *mut libc::c_void, before) };
+            }
+            // Vectorised checks read the states of eight lines at once, the last ones over the end.
+            reserve_at(STATE_BASE as usize, bytes)?;
+        }
+        RESERVED.store(bytes, Ordering::Relaxed);
         Ok(StateTable { line_shift })
     }
 

@@ -7,6 +7,22 @@ unsafe extern "C" {
     safe fn dsm_rt_shared_sp() -> usize;
 }
 
+/// Bytes of the stack of [`adopt_early`].
+const EARLY_BYTES: usize = 1 << 20;
+
+/// Gives the calling thread memory of its own for these variables, before there is a shared stack.
+pub fn adopt_early() {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: maps new memory, and sets a thread-local word of this thread, before it runs user code.
+    unsafe {
+        let lowest = libc::mmap(std::ptr::null_mut(), EARLY_BYTES, protection, flags, -1, 0);
+        if lowest != libc::MAP_FAILED {
+            dsm_rt_set_shared_sp(lowest.cast::<u8>().add(EARLY_BYTES));
+        }
+    }
+}
+
 /// Gives the calling thread the shared stack number `index` of this process, and one for signals.
 pub fn adopt(index: u32) {
     crash::stack::give();

@@ -35,13 +35,14 @@ use streak::Streak;
 /// Atomics that no processor instruction does, in a single process.
 static WIDE: Mutex<()> = Mutex::new(());
 
-/// Not 0 in a job of one process: compiled code then executes atomic instructions by itself.
+/// Not 0 in a job of one process, and before the number of processes is known: compiled code then executes atomic instructions by itself.
 #[unsafe(no_mangle)]
-pub static __dsm_single_process: AtomicU32 = AtomicU32::new(0);
+pub static __dsm_single_process: AtomicU32 = AtomicU32::new(1);
 
-/// The number of processes is known; no code of the program has run.
+/// The number of processes is known; no code of the program has run but in constructors of libraries.
 pub fn init() {
     __dsm_single_process.store((sync::size() == 1).into(), Ordering::Relaxed);
+    polling::take_loads();
 }
 
 /// Name of the lock around operations on objects that lie in two blocks: an address that is no lock's.

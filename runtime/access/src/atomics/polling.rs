@@ -75,6 +75,12 @@ pub(super) fn grant_loads() {
     dsm_rt_set_loads_left(GRANTED);
 }
 
+/// Has the thread execute none by itself until it is granted some.
+pub(super) fn take_loads() {
+    LEFT.set(0);
+    dsm_rt_set_loads_left(0);
+}
+
 /// How many the thread has executed since this was asked last.
 fn loads_taken() -> u32 {
     let before = LEFT.get();

@@ -59,7 +59,8 @@ fn part_of(address: usize) -> Option<&'static Part> {
 /// Allocates from this process's arena: address, and whether the bytes are known to be zero. `site` is the return address of the program's
 /// call, or 0.
 pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, bool)> {
-    let rules = memory::get().rules();
+    let Some(memory) = memory::set_up() else { return allocate_early(size, align) };
+    let rules = memory.rules();
     let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
     // A handler of the program that synchronises may need the heap, too.
     let _deferred = Deferred::begin();
@@ -94,6 +95,15 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
         race::watch_allocation(address, size);
     }
     Some((address, object.fresh))
+}
+
+/// Allocates for a constructor of a library, which runs before memory is set up: from the C library, for this process.
+fn allocate_early(size: usize, align: usize) -> Option<(usize, bool)> {
+    let mut object = std::ptr::null_mut();
+    // SAFETY: the pointer is written; the alignment is a power of two, and made large enough.
+    let status =
+        unsafe { libc::posix_memalign(&mut object, align.max(align_of::<libc::max_align_t>()), size) };
+    (status == 0).then_some((object as usize, false))
 }
 
 /// As [`allocate_at`], for the runtime itself.
@@ -165,6 +175,7 @@ fn report_exhaustion(size: usize, space: usize) {
 
 /// The process whose arena holds the address.
 pub fn owner(address: usize) -> Option<u32> {
+    memory::set_up()?;
     let first = memory::arena(0);
     if sync::size() == 1 {
         return first.contains(&address).then_some(0);

@@ -129,6 +129,12 @@ pub fn line_shift() -> Result<u32, String> {
     Ok(agreed.map_or(DEFAULT_LINE_SHIFT, |(shift, _)| shift))
 }
 
+/// Line size that the program was compiled for, as a logarithm. Libraries may not be there yet.
+pub fn program_line_shift() -> u32 {
+    let shift = dsm_rt_program_image().line_shift();
+    shift.filter(|shift| (MIN_LINE_SHIFT..=MAX_LINE_SHIFT).contains(shift)).unwrap_or(DEFAULT_LINE_SHIFT)
+}
+
 /// Whether any instrumented object makes tasks.
 pub fn uses_tasks() -> bool {
     all().iter().any(|image| !image.uses_tasks.is_null())
