@@ -239,6 +239,9 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     debugger::keep();
     fortran::init();
     omp::init(job);
+    if job.job_fd.is_some() {
+        omp::tell_threads();
+    }
     sync::init(omp::threads_in(omp::threads_in_job(), job.size).len() as u32);
     atomics::init();
     deferred::init();

@@ -9,6 +9,8 @@ use dsm_tests::matrix::{Build, Shape};
 use dsm_tests::program::Program;
 use dsm_tests::toolchain;
 
+use super::case::Case;
+
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs C source text with these variables set; `None` if there is no toolchain.
@@ -32,6 +34,30 @@ pub(crate) fn run(
 
 /// Two threads of one process on one core pass a flag to and fro. Each pass would take the rest of a time slice, more than a
 /// millisecond, if who waits kept the core; 20000 of them would not end in time.
+const THREADS: &str = "#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    const char *variable = getenv(\"OMP_NUM_THREADS\");
+    printf(\"%d %s\\n\", omp_get_max_threads(), variable ? variable : \"none\");
+    return 0;
+}
+";
+
+/// As for programs that look for the variable before they ask OpenMP.
+#[test]
+fn the_environment_says_how_many_threads_there_are() {
+    let Some(case) = Case::new("threads_variable", &[("threads.c", THREADS)]) else { return };
+    case.compiled("-O2 -fopenmp ../threads.c -o x");
+    for (arguments, expected) in
+        [("-n 2 -t 2 ./x", "4 4\n"), ("-t 3 ./x", "3 3\n"), ("-n 2 -x OMP_NUM_THREADS=2 ./x", "2 2\n")]
+    {
+        assert_eq!(case.must("dsm", &case.dsm.run, arguments), expected, "{arguments}");
+    }
+    assert!(case.must("dsm", case.root.join("dsm/x"), "").ends_with(" none\n"));
+}
+
 #[test]
 fn who_waits_for_a_flag_lets_go_of_the_core() {
     let source = "#define _GNU_SOURCE

@@ -85,6 +85,8 @@ pub struct Typed {
     pub by_hand: bool,
     /// Something that cannot work, as typed, and why.
     pub refused: Option<(String, &'static str)>,
+    /// The first argument that does not fit at the link, and why; it is of no matter where nothing is linked.
+    pub refused_link: Option<(String, &'static str)>,
 }
 
 /// Options whose value is the next argument.
@@ -186,6 +188,7 @@ impl Typed {
             linker_options: false,
             by_hand: false,
             refused: None,
+            refused_link: None,
         };
         let mut language: Option<String> = None;
         let mut only_files = false;
@@ -252,7 +255,9 @@ impl Typed {
             "--version" | "-dumpmachine" | "-dumpversion" | "--help-hidden" | "-cc1" | "-cc1as" | "-fc1" => {
                 self.query = true;
             }
-            "-static" | "--static" | "-static-pie" => self.refuse(argument, NO_STATIC),
+            "-static" | "--static" | "-static-pie" => {
+                self.refused_link.get_or_insert((argument.to_owned(), NO_STATIC));
+            }
             "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => {
                 (self.openmp, self.serial) = (true, false)
             }
@@ -433,7 +438,6 @@ mod tests {
         for line in [
             "-m32",
             "-fsanitize=undefined,address",
-            "-static",
             "-fopenmp=libgomp",
             "-fuse-ld=gold",
             "-fopenmp-targets=nvptx64",
@@ -442,6 +446,8 @@ mod tests {
             assert_eq!(read(&format!("x.c {line}")).refused.map(|r| r.0).as_deref(), Some(line));
         }
         assert_eq!(read("-flto -fuse-ld=lld -fsanitize=undefined x.c").refused, None);
+        let links = read("x.c -static");
+        assert_eq!((links.refused, links.refused_link.map(|r| r.0).as_deref()), (None, Some("-static")));
     }
 
     #[test]

@@ -88,7 +88,8 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if typed.query || !typed.has_inputs() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
-    if let Some((option, reason)) = &typed.refused {
+    let refused_link = typed.refused_link.as_ref().filter(|_| typed.links());
+    if let Some((option, reason)) = typed.refused.as_ref().or(refused_link) {
         return Err(Error::Refused { option: option.clone(), reason: (*reason).into() });
     }
     let mut parts = Parts::default();

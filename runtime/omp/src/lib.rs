@@ -80,6 +80,13 @@ pub fn init(job: &Job) {
     }
 }
 
+/// Has `OMP_NUM_THREADS` say what the launcher was asked for, if it says nothing: some programs (LAMMPS) take one thread where it is not set. Behind [`init`], which is done with it.
+pub fn tell_threads() {
+    let value = std::ffi::CString::new(threads_in_job().to_string()).expect("a number has no NUL");
+    // SAFETY: no thread of the program runs, and none of the runtime's reads the environment.
+    unsafe { libc::setenv(c"OMP_NUM_THREADS".as_ptr(), value.as_ptr(), 0) };
+}
+
 /// The threads of a team over so many processes that are in those with the same processors as this one.
 pub fn threads_in(team: u32, processes: u32) -> Range<u32> {
     let first = |process: u32| schedule::first_thread(team, process.min(processes), processes);
