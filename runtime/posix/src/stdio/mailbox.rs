@@ -8,6 +8,7 @@ use std::ffi::{c_int, c_long};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Once, OnceLock};
+use std::time::Duration;
 
 use dsm_threads::futex;
 
@@ -45,6 +46,8 @@ codes! {
         Seek,
         /// `fflush`.
         Flush,
+        /// `fflush` at the program's end, for which no thread is waited for that holds the stream for long: it may read.
+        FlushAtEnd,
         /// `fclose`.
         Close,
         /// `fileno`.
@@ -84,10 +87,15 @@ unsafe extern "C" {
     fn fileno(stream: File) -> c_int;
     fn ungetc(byte: c_int, stream: File) -> c_int;
     fn flockfile(stream: File);
+    fn ftrylockfile(stream: File) -> c_int;
     fn funlockfile(stream: File);
     fn feof(stream: File) -> c_int;
     fn clearerr(stream: File);
 }
+
+/// How often [`flush_at_end`] tries to have the stream, and how long it waits in between: a thread that writes holds it for less.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Size of a mailbox's data, bytes.
 pub const DATA_BYTES: usize = 64 << 10;
@@ -254,6 +262,7 @@ fn carry_out(mailbox: Mailbox) {
         | Operation::Write
         | Operation::Seek
         | Operation::Flush
+        | Operation::FlushAtEnd
         | Operation::Close
         | Operation::Number
         | Operation::Buffer => match stream(file as usize) {
@@ -365,6 +374,26 @@ unsafe fn read(stream: File, bytes: usize, most: usize) -> usize {
     }
 }
 
+/// As at the end of a process, where the C library waits for no lock of a stream.
+///
+/// # Safety
+/// The stream is open.
+unsafe fn flush_at_end(stream: File) -> c_int {
+    for _ in 0..LOCK_TRIES {
+        // SAFETY: the caller's.
+        if unsafe { ftrylockfile(stream) } == 0 {
+            // SAFETY: as above; the lock is this thread's, which may flush.
+            return unsafe {
+                let result = fflush(stream);
+                funlockfile(stream);
+                result
+            };
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    -1
+}
+
 fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int) {
     let len = (a.max(0) as usize).min(DATA_BYTES);
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
@@ -394,6 +423,7 @@ fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int)
             Operation::Seek if fseeko(stream, a, b as c_int) == 0 => ftello(stream),
             Operation::Seek => -1,
             Operation::Flush => i64::from(fflush(stream)),
+            Operation::FlushAtEnd => i64::from(flush_at_end(stream)),
             Operation::Number => i64::from(fileno(stream)),
             Operation::Buffer => i64::from(buffers::set_own(stream, a as c_int, b as usize)),
             _ => {

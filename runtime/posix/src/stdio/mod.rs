@@ -112,7 +112,7 @@ pub fn before_release() {
 pub fn flush_others() {
     for (stream, owner) in registry::all().filter(|(_, owner)| *owner != sync::rank()) {
         // Errors are nobody's at the end of a program.
-        let _ = mailbox::request(owner, mailbox::Operation::Flush, stream, (0, 0), &[], &mut []);
+        let _ = mailbox::request(owner, mailbox::Operation::FlushAtEnd, stream, (0, 0), &[], &mut []);
     }
 }
 
