@@ -61,10 +61,13 @@ struct Update {
 
 /// The update that a block is, if it is one and has no other effect.
 fn loop_of(block: Block) -> Option<Update> {
-    let exit = exit_of(block)?;
+    if !block.successors().contains(&block) {
+        return None;
+    }
     let instructions = block.instructions();
     let cas = only(instructions.iter().copied().filter(|i| i.opcode() == Opcode::LLVMAtomicCmpXchg))?;
     let attempt = attempt(cas)?;
+    let (exit, again) = attempt.ends()?;
     let Attempt { origin, operation, operand, .. } = attempt;
     let pair = pair_of(origin).filter(|pair| is_in(*pair, block));
     let belongs = |instruction: &Value| {
@@ -81,16 +84,8 @@ fn loop_of(block: Block) -> Option<Update> {
         && repeats_with_what_is_there(&attempt)
         && cas.users().iter().all(is_known)
         && pair.is_none_or(|pair| pair.users() == [origin])
-        && attempt.ends() == Some((exit, block));
+        && again == block;
     fits.then_some(Update { attempt, exit })
-}
-
-/// The block behind one that otherwise goes back to itself.
-fn exit_of(block: Block) -> Option<Block> {
-    block.condition()?;
-    let successors = block.successors();
-    only(successors.iter().filter(|s| **s == block))?;
-    successors.into_iter().find(|s| *s != block)
 }
 
 /// Where a block goes that does nothing else.

@@ -65,7 +65,7 @@ impl WeakestOrder {
 
     /// The one of this name.
     pub fn parse(name: &str) -> Option<WeakestOrder> {
-        WeakestOrder::ALL.into_iter().find(|model| model.name() == name)
+        WeakestOrder::ALL.into_iter().find(|order| order.name() == name)
     }
 }
 
