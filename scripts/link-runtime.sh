@@ -57,6 +57,10 @@ ld.bfd -r --gc-sections -T ../sections.ld $roots -o dsm_rt.o $crates
 llvm llvm-ar rcs ../libdsm_rt_debug.a dsm_rt.o $others
 # shellcheck disable=SC2086
 llvm llvm-ar rcs ../libdsm_rt_exceptions.a $exceptions
+# A function of the program with the name of a library function that the runtime replaces takes the place of the runtime's.
+for made in ../libdsm_rt_debug.a ../libdsm_rt_exceptions.a; do
+    llvm llvm-objcopy --wildcard --weaken-symbol='__dsm_*' "$made"
+done
 llvm llvm-objcopy --strip-debug ../libdsm_rt_exceptions.a
 # The debugger's script is for all programs.
 llvm llvm-objcopy --strip-debug --keep-section=.debug_gdb_scripts ../libdsm_rt_debug.a ../libdsm_rt.a

@@ -4,6 +4,7 @@
 #include "diagnostic.cpp"
 #include "edit.cpp"
 #include "expr.cpp"
+#include "global.cpp"
 #include "instruction.cpp"
 #include "loops.cpp"
 #include "nest.cpp"

@@ -143,6 +143,8 @@ faults! {
     StaticsUnseen = "statics-unseen",
     /// A loop around a compare-and-swap that sets bits toggles them.
     CasKind = "cas-kind",
+    /// A loop around a compare-and-swap does not acquire what its load acquires.
+    CasOrder = "cas-order",
     /// What one path has checked counts where paths join.
     AvailableJoin = "available-join",
     /// A check for loads counts for stores.

@@ -142,6 +142,7 @@ fn run(module: Module, manager: Manager) -> bool {
             rewrite::private_copies::of_copyprivate(module, &builder, &entries, &copyprivate);
     }
     rewrite::module::streams(module, &builder, &entries);
+    rewrite::module::own_functions(module);
     rewrite::module::own_allocator(module);
     rewrite::module::library(module, &builder, &entries);
     rewrite::module::statements(module);

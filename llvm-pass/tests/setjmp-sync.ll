@@ -17,3 +17,19 @@ define i32 @f(ptr %p, ptr %b) {
   %s = add i32 %a, %c
   ret i32 %s
 }
+
+; Nor across clang's own, which does not look like a call of a function.
+declare i32 @llvm.eh.sjlj.setjmp(ptr) returns_twice
+define i32 @g(ptr %p, ptr %b) {
+; CHECK-LABEL: define i32 @g
+; CHECK: load atomic i8
+; CHECK: load i32, ptr %p
+; CHECK: call i32 @llvm.eh.sjlj.setjmp
+; CHECK: load atomic i8
+; CHECK: load i32, ptr %p
+  %a = load i32, ptr %p, align 4
+  %r = call i32 @llvm.eh.sjlj.setjmp(ptr %b) returns_twice
+  %c = load i32, ptr %p, align 4
+  %s = add i32 %a, %c
+  ret i32 %s
+}

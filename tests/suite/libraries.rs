@@ -355,6 +355,54 @@ fn constructors_of_plain_libraries_call_the_program() {
     }
 }
 
+/// Functions with names of the C library: two of its types, which the runtime replaces, one of another type, and one that it leaves as it is.
+const NAMESAKES: [(&str, &str); 2] = [
+    (
+        "own.c",
+        "#include <stdio.h>
+static unsigned state = 1;
+void srand(unsigned seed) { state = seed; }
+int rand(void) { return (int)((state = state * 69069u + 1u) >> 16); }
+char *strdup(const char *s) { static char own[64]; snprintf(own, sizeof own, \"(%s)\", s); return own; }
+int getline(char line[], int most) { line[0] = 'a' + most % 26; line[1] = 0; return 1; }
+int index(int row, int column) { return 10 * row + column; }
+",
+    ),
+    (
+        "main.c",
+        "int printf(const char *, ...);
+void srand(unsigned); int rand(void); char *strdup(const char *); int getline(char [], int); int index(int, int);
+int main(void)
+{
+    char line[8];
+    long sum = 0;
+    srand(5);
+    long first = rand();
+    getline(line, 30);
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 100; i++) sum += index(i, 3);
+    printf(\"%ld %s %s %ld\\n\", first, strdup(\"text\"), line, sum);
+    return 0;
+}
+",
+    ),
+];
+
+#[test]
+fn functions_of_the_program_with_names_of_the_c_library() {
+    let Some(case) = Case::new("namesakes", &NAMESAKES) else { return };
+    for level in ["-O0", "-O2", "-O2 -flto"] {
+        case.both(&format!("{level} -std=c99 -fno-builtin -fopenmp ../main.c ../own.c -o x"));
+        case.agrees("x");
+    }
+    case.both("-O2 -std=c99 -fno-builtin -fopenmp -c ../own.c -o own.o");
+    for directory in ["clang", "dsm"] {
+        case.must(directory, "ar", "rcs libown.a own.o");
+    }
+    case.both("-O2 -std=c99 -fno-builtin -fopenmp ../main.c -L. -lown -o x");
+    case.agrees("x");
+}
+
 #[test]
 fn mixed_languages_in_a_static_library() {
     let Some(case) = Case::new("mixed_static", &MIXED) else { return };

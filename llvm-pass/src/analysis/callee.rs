@@ -52,9 +52,26 @@ static REPLACED: LazyLock<HashMap<&str, Replaced>> = LazyLock::new(|| {
 /// The replacement of a library function, if it has one and is of the type that is replaced.
 pub fn replaced(function: Value) -> Option<&'static Replaced> {
     REPLACED.get(&*function.name()).filter(|replaced| match replaced.arguments {
-        Arguments::First(_) => true,
+        Arguments::First(parameters) => begins_with(function, parameters),
         Arguments::All(signature) => has_signature(function, signature),
     })
+}
+
+/// Whether the first parameters of the function are of the kinds that a list describes: addresses, and integers of whatever size, as sources declare them in more than one way.
+fn begins_with(function: Value, parameters: &str) -> bool {
+    let ty = function.value_type();
+    let given = ty.params();
+    let is_kind = |(ty, letter): (&Type, char)| match letter {
+        'p' | 'k' => ty.kind() == TypeKind::LLVMPointerTypeKind,
+        _ => ty.kind() == TypeKind::LLVMIntegerTypeKind,
+    };
+    has_no_prototype(ty)
+        || given.len() >= parameters.len() && given.iter().zip(parameters.chars()).all(is_kind)
+}
+
+/// Whether a function of this type has whatever arguments a call passes.
+fn has_no_prototype(ty: Type) -> bool {
+    ty.params().is_empty() && ty.is_variadic()
 }
 
 /// Whether a library function of this name that is replaced keeps the address at an argument.
@@ -74,12 +91,10 @@ fn has_signature(function: Value, signature: &str) -> bool {
     };
     let ty = function.value_type();
     let Some((result, params)) = signature.split_once(':') else { return false };
-    // A function without a prototype has whatever arguments the call passes.
-    let unknown = ty.params().is_empty() && ty.is_variadic();
     let more = if ty.is_variadic() { "." } else { "" };
     let given: String = ty.params().into_iter().map(letter).collect();
     letter(ty.result()).to_string() == result
-        && (unknown || format!("{given}{more}") == params.replace('k', "p"))
+        && (has_no_prototype(ty) || format!("{given}{more}") == params.replace('k', "p"))
 }
 
 /// Looks through aliases of casts at the callee.
@@ -132,4 +147,5 @@ fn behind_wrapper(name: &str) -> Option<&str> {
 pub fn is_exact(function: Value) -> bool {
     use crate::llvm::Linkage::*;
     matches!(function.linkage(), LLVMExternalLinkage | LLVMInternalLinkage | LLVMPrivateLinkage)
+        && !function.is_interposable()
 }

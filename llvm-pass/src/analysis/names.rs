@@ -2,8 +2,17 @@
 //!
 //! ISO C leaves POSIX's names to programs. With a C library in a shared object that does no harm: it calls its functions by
 //! other names. The runtime is linked into the program, so that its calls would reach the program's function.
+//!
+//! A call of a function that another module defines is taken for one of the C library's function of the name. Most of these do not synchronise, and neither may the
+//! program's: the caller goes on with what it has checked.
 
-use crate::llvm::{Linkage, Module, Severity};
+use std::collections::HashSet;
+
+use crate::llvm::{Block, Linkage, Module, Opcode, Ordering, Severity, Value};
+
+use super::callee::{Callee, callee, replaced};
+use super::sync::calls_back;
+use super::{libc, openmp};
 
 /// What the runtime calls and ISO C does not reserve.
 const CALLED: &[&str] = &[
@@ -97,8 +106,46 @@ pub fn check(module: Module) {
                  static or give it another name, for example with -D{name}=program_{name}"
             );
             function.diagnose(None, Severity::Error, &text);
+        } else if is_library_without_synchronisation(function)
+            && synchronises(function, &mut HashSet::from([function]))
+        {
+            let text = format!(
+                "the program's function `{name}` synchronises threads, and other files take it for the C library's, which does not; make it \
+                 static or give it another name, for example with -D{name}=program_{name}"
+            );
+            function.diagnose(None, Severity::Error, &text);
         }
     }
+}
+
+/// Whether calls in other modules are taken for those of a library function that does not synchronise.
+fn is_library_without_synchronisation(function: Value) -> bool {
+    let name = function.name();
+    match replaced(function) {
+        Some(replaced) => !replaced.synchronises && !calls_back(&name),
+        None => libc::function(&name).is_some_and(|function| !function.syncs),
+    }
+}
+
+/// Whether a function is seen to synchronise, by itself or by others of the module. What it calls elsewhere, and the heap, may synchronise, but mostly does not.
+fn synchronises(function: Value, seen: &mut HashSet<Value>) -> bool {
+    let instructions = function.blocks().into_iter().flat_map(Block::instructions);
+    instructions.into_iter().any(|instruction| match instruction.opcode() {
+        Opcode::LLVMFence | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => true,
+        Opcode::LLVMLoad | Opcode::LLVMStore => {
+            use Ordering::*;
+            let relaxed =
+                [LLVMAtomicOrderingNotAtomic, LLVMAtomicOrderingUnordered, LLVMAtomicOrderingMonotonic];
+            !relaxed.contains(&instruction.ordering())
+        }
+        Opcode::LLVMCall | Opcode::LLVMInvoke => match callee(instruction) {
+            Callee::OpenMp(name) => openmp::entry(&name).is_some_and(|entry| entry.syncs),
+            Callee::Heap(name) => name.starts_with("pthread_"),
+            Callee::Own(called) => seen.insert(called) && synchronises(called, seen),
+            _ => false,
+        },
+        _ => false,
+    })
 }
 
 #[cfg(test)]

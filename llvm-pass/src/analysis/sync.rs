@@ -21,6 +21,11 @@ const CALLING_BACK: [&str; 26] = [
     "fork", "__cxa_throw", "__cxa_rethrow", "__cxa_demangle", "fclose", "fflush", "fflush_unlocked",
 ];
 
+/// Whether a function of this name that the runtime replaces may call functions of the program.
+pub fn calls_back(name: &str) -> bool {
+    CALLING_BACK.contains(&name)
+}
+
 /// Functions of the module that may acquire.
 pub struct Syncs {
     functions: HashSet<Value>,
@@ -69,8 +74,10 @@ impl Syncs {
 
     fn call(&self, call: Value) -> bool {
         match callee(call) {
-            Callee::Intrinsic(_) | Callee::Asm => false,
-            Callee::Replaced(name) => CALLING_BACK.contains(&name.as_str()),
+            // What runs until it returns for the second time may synchronise.
+            Callee::Intrinsic(name) => name == "llvm.eh.sjlj.setjmp",
+            Callee::Asm => false,
+            Callee::Replaced(name) => calls_back(&name),
             Callee::OpenMp(name) => openmp::entry(&name).is_none_or(|e| e.syncs),
             Callee::Libc(_, function) => function.syncs,
             Callee::Heap(_) | Callee::Indirect => true,

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use inkwell::llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMValueRef};
 use inkwell::llvm_sys::{core, debuginfo, target};
 
-use super::{Type, Value};
+use super::{Linkage, Type, Value};
 
 /// The module that the pass runs on.
 #[derive(Clone, Copy)]
@@ -76,6 +76,16 @@ impl Module {
         // SAFETY: live handle, NUL-terminated string.
         let raw = unsafe { core::LLVMGetNamedGlobal(self.0, c.as_ptr()) };
         (!raw.is_null()).then_some(Value(raw))
+    }
+
+    /// Adds a second name of a function, which gives way to another definition.
+    pub fn add_weak_alias(self, name: &str, function: Value) {
+        let c = CString::new(name).expect("names of functions have no NUL");
+        // SAFETY: live handles of this module; LLVM copies the name.
+        unsafe {
+            let alias = core::LLVMAddAlias2(self.0, function.value_type().0, 0, function.0, c.as_ptr());
+            core::LLVMSetLinkage(alias, Linkage::LLVMWeakAnyLinkage);
+        }
     }
 
     /// A new function declaration.

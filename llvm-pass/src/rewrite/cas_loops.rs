@@ -9,6 +9,9 @@
 //!        br (extractvalue %pair, 1), %exit, %loop
 //! ```
 //! The place and the operand may be computed in the loop, from anything but the value that is found: that is then done once. A `head` in front that makes the first attempt (a loop that was rotated) leaves it to the loop. Before there are facts.
+//!
+//! Soundness. The operation succeeds at the first attempt, which the loop may do, too. It has the order of the compare-and-swap, and acquires if that does where it fails, or if the load in the
+//! loop does: that one is gone. Loads in front of the loop whose values nobody needs any more go as well, unless they acquire and the operation does not.
 
 use std::collections::HashSet;
 
@@ -253,15 +256,20 @@ impl Attempt {
         }
     }
 
-    /// The order of an operation that is never repeated.
+    /// The order of an operation that is never repeated, which stands for a load in the loop as well.
     fn order(&self) -> Ordering {
         use Ordering::*;
-        let acquires =
-            |order: Ordering| !matches!(order, LLVMAtomicOrderingMonotonic | LLVMAtomicOrderingRelease);
-        match self.cas.cas_orderings() {
-            (LLVMAtomicOrderingMonotonic, failure) if acquires(failure) => LLVMAtomicOrderingAcquire,
-            (LLVMAtomicOrderingRelease, failure) if acquires(failure) => LLVMAtomicOrderingAcquireRelease,
-            (success, _) => success,
+        let loaded = match self.origin.opcode() {
+            Opcode::LLVMLoad if !fault::is(Fault::CasOrder) => self.origin.ordering(),
+            _ => LLVMAtomicOrderingNotAtomic,
+        };
+        let (success, failure) = self.cas.cas_orderings();
+        let is_acquired = acquires(failure) || acquires(loaded);
+        match success {
+            _ if loaded == LLVMAtomicOrderingSequentiallyConsistent => loaded,
+            LLVMAtomicOrderingMonotonic if is_acquired => LLVMAtomicOrderingAcquire,
+            LLVMAtomicOrderingRelease if is_acquired => LLVMAtomicOrderingAcquireRelease,
+            _ => success,
         }
     }
 

@@ -145,17 +145,9 @@ fn is_standard_stream(stream: Value) -> bool {
 /// Gives the program's own allocation functions names under which the runtime finds them. Libraries, which have no checks, must not have the program's
 /// shared memory: to them they do not exist.
 pub fn own_allocator(module: Module) {
-    let seen = |f: &Value| {
-        matches!(
-            f.linkage(),
-            Linkage::LLVMExternalLinkage | Linkage::LLVMWeakAnyLinkage | Linkage::LLVMWeakODRLinkage
-        )
-    };
     let mut found = false;
     for (name, ..) in MEMORY.iter().filter(|(name, ..)| is_allocator(name)) {
-        let Some(function) = module.function(name).filter(|f| !f.is_declaration() && seen(f)) else {
-            continue;
-        };
+        let Some(function) = definition(module, name) else { continue };
         function.set_name(&format!("{OWN_ALLOCATOR_PREFIX}{name}"));
         found = true;
     }
@@ -169,6 +161,36 @@ pub fn own_allocator(module: Module) {
     reference.set_linkage(Linkage::LLVMInternalLinkage);
     reference.set_global_constant();
     module.keep(reference);
+}
+
+/// A function that the module defines for others.
+fn definition(module: Module, name: &str) -> Option<Value> {
+    let is_seen = |f: &Value| {
+        matches!(
+            f.linkage(),
+            Linkage::LLVMExternalLinkage | Linkage::LLVMWeakAnyLinkage | Linkage::LLVMWeakODRLinkage
+        )
+    };
+    module.function(name).filter(|f| !f.is_declaration() && is_seen(f))
+}
+
+/// Gives a function of the program that has the name and the type of one which the runtime replaces the name of the runtime's as well: the pass makes calls of that one out of other modules' calls.
+/// The linker takes the program's, as the runtime's are weak (`scripts/link-runtime.sh`).
+pub fn own_functions(module: Module) {
+    for &(name, entry, _) in GROUPS.iter().flat_map(|group| group.functions) {
+        let is_runtimes = entry.starts_with("__dsm_") && !(is_allocator(name) && is_memory(name));
+        let Some(function) = definition(module, name).filter(|f| is_runtimes && replaced(*f).is_some())
+        else {
+            continue;
+        };
+        if module.function(entry).is_none() {
+            module.add_weak_alias(entry, function);
+        }
+    }
+}
+
+fn is_memory(name: &str) -> bool {
+    MEMORY.iter().any(|(function, ..)| *function == name)
 }
 
 fn is_allocator(name: &str) -> bool {
@@ -194,10 +216,8 @@ pub fn library(module: Module, builder: &Builder, entries: &Entries) {
     for &(name, entry, arguments) in GROUPS.iter().flat_map(|group| group.functions) {
         let Arguments::First(parameters) = arguments else { continue };
         let count = parameters.len() as u32;
-        let Some(function) = module.function(name) else { continue };
-        if !function.is_declaration() {
-            continue;
-        }
+        let is_replaced = |f: &Value| f.is_declaration() && replaced(*f).is_some();
+        let Some(function) = module.function(name).filter(is_replaced) else { continue };
         let entry = entries.get(entry);
         for call in function.users() {
             let direct = call.is_call() && call.callee() == function;

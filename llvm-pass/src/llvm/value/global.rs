@@ -1,14 +1,25 @@
 //! Functions and global variables.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 
+use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::llvm_sys::{comdat, core};
 
 use crate::llvm::{Linkage, Module, Type, Value};
 
 use super::{some, text};
 
+unsafe extern "C" {
+    fn dsm_shim_is_interposable(global: LLVMValueRef) -> c_int;
+}
+
 impl Value {
+    /// Whether another definition may take the place of this one when the program is linked or loaded (`-fsemantic-interposition`).
+    pub fn is_interposable(self) -> bool {
+        // SAFETY: callers ask this of globals only.
+        unsafe { dsm_shim_is_interposable(self.0) != 0 }
+    }
+
     /// True without a body or initialiser.
     pub fn is_declaration(self) -> bool {
         // SAFETY: callers ask this of globals only.
