@@ -97,7 +97,8 @@ fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 
         size if !of_program && frame.active_level == 0 => (size / sync::size()).max(1),
         size => size,
     };
-    let size = if clause == 0 { default() } else { clause }.min(icv.thread_limit);
+    let asked = if clause == 0 { default() } else { clause };
+    let size = asked.min(icv.thread_limit).min(most_of_league(frame));
     let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
     if size > most {
         eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
@@ -107,6 +108,14 @@ fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 
         idle::check_team(size, icv);
     }
     size
+}
+
+/// Most threads of a region that a team of a league starts: those of the job, as OpenMP leaves a team's limit open. Programs for accelerators ask for thousands of teams of hundreds of threads.
+fn most_of_league(frame: &Frame) -> u32 {
+    match frame.league.get().teams {
+        0 => u32::MAX,
+        _ => super::threads_in_job().max(super::default_team(frame)),
+    }
 }
 
 fn child_icv(mut icv: Icv, level: u32) -> Icv {
