@@ -109,7 +109,7 @@ void *__dsm_tdelete(const void *key, void **root, Compare compare) {
         at = order < 0 ? readable(at)->left : readable(at)->right;
     }
     if (at == NULL) return NULL;
-    struct node *rest = joined(readable(at)->left, at->right);
+    struct node *left = readable(at)->left, *rest = joined(left, at->right);
     if (parent == NULL)
         set_root(root, rest);
     else

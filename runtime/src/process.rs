@@ -9,7 +9,8 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::job::child;
 use crate::posted::{deferred, pending};
-use crate::{check, config, image, job, memory, omp, progress, trace};
+use crate::{check, config, heap, image, job, memory, omp, process_state, progress, trace};
+use dsm_threads::handler::Deferred;
 
 unsafe extern "C" {
     // In C, where a function can ask for its return address: each calls the function below of its name.
@@ -26,13 +27,17 @@ pub fn init() {
 extern "C" fn before_fork() {
     pending::before_release();
     omp::helper::before_fork();
+    heap::before_fork();
 }
 
 extern "C" fn in_parent() {
+    heap::after_fork(false);
     omp::helper::after_fork(false);
 }
 
 extern "C" fn in_child() {
+    heap::after_fork(true);
+    process_state::detach();
     child::begin();
     deferred::end_in_child();
     progress::detach();
@@ -56,6 +61,8 @@ extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
         unsafe { *libc::__errno_location() = libc::ENOTSUP };
         return -1;
     }
+    // A handler of the program may need what is locked meanwhile.
+    let _deferred = Deferred::begin();
     // SAFETY: as the program's own call.
     unsafe { libc::fork() }
 }

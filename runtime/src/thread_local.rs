@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use crate::pthread::key::{DESTRUCTOR_ROUNDS, make};
 use crate::{check, heap, memory, sync};
+use dsm_threads::handler::Deferred;
 
 /// A thread's blocks, by the variables' own places.
 #[derive(Default)]
@@ -26,7 +27,7 @@ fn key() -> libc::pthread_key_t {
 }
 
 unsafe extern "C" fn end_of_thread(blocks: *mut c_void) {
-    // SAFETY: what `own` has leaked, of this thread, which is at its end.
+    // SAFETY: what `blocks_of_thread` has leaked, of this thread, which is at its end.
     let mut blocks = unsafe { Box::from_raw(blocks.cast::<Blocks>()) };
     blocks.rounds += 1;
     // The program's destructors may use the variables in each round.
@@ -38,15 +39,16 @@ unsafe extern "C" fn end_of_thread(blocks: *mut c_void) {
     blocks.shared.values().for_each(|block| heap::free(*block));
 }
 
-fn own() -> &'static mut Blocks {
-    // SAFETY: null, or a box of this thread, which nobody else uses, and of which no reference outlives a call of the function below.
+/// The thread's blocks, which nobody else uses as long as no handler of the program interrupts the thread.
+fn blocks_of_thread() -> *mut Blocks {
+    // SAFETY: the value is null, or a box that was stored here.
     unsafe {
         let mut blocks: *mut Blocks = libc::pthread_getspecific(key()).cast();
         if blocks.is_null() {
             blocks = Box::into_raw(Box::default());
             libc::pthread_setspecific(key(), blocks.cast());
         }
-        &mut *blocks
+        blocks
     }
 }
 
@@ -67,6 +69,8 @@ pub unsafe extern "C" fn __dsm_thread_local(
     if !memory::is_set_up() {
         return own_place;
     }
+    // A handler of the program may use such a variable for the first time, too.
+    let _deferred = Deferred::begin();
     // SAFETY: the caller's promise.
     let bytes = match unsafe { size.cast::<u64>().as_ref() } {
         Some(size) if bytes == 0 => *size,
@@ -78,7 +82,9 @@ pub unsafe extern "C" fn __dsm_thread_local(
     } else {
         // SAFETY: the variable has so many bytes.
         let make = || unsafe { make_block(own_place, bytes, align as usize) };
-        *own().shared.entry(own_place as usize).or_insert_with(make) as *mut u8
+        // SAFETY: a box of this thread, which no handler interrupts here.
+        let blocks = unsafe { &mut *blocks_of_thread() };
+        *blocks.shared.entry(own_place as usize).or_insert_with(make) as *mut u8
     };
     // SAFETY: the caller's promise.
     unsafe { slot.cast::<*mut u8>().write(place) };

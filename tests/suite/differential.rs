@@ -42,6 +42,7 @@ programs! {
     atomic_library
     atomic_mixed
     atomic_sized
+    barrier_lifetimes
     bitfields
     byte_neighbours
     c11_atomics
@@ -92,6 +93,7 @@ programs! {
     cxx_versions
     dense_walks
     descriptor_calls
+    descriptor_numbers
     descriptors
     early_exits
     end_regions
@@ -133,10 +135,12 @@ programs! {
     for_static
     integer_walks
     monotonic
+    fork_beside_threads
     fortified
     function_pointers
     gather
     globals
+    handler_calls
     hash_table
     heap_gather
     heap_handover

@@ -5,6 +5,7 @@
 //! numbers for `newunit=` from -1 down; those of process `r` go under numbers that are smaller by `r * RANGE`, which name the owner.
 
 use crate::control::Watched;
+use crate::job::die;
 use crate::stdio::mailbox;
 use crate::sync;
 
@@ -74,7 +75,11 @@ pub fn claim(unit: i32) -> u32 {
             me
         })
     });
-    claimed.unwrap_or(me)
+    claimed.unwrap_or_else(|| {
+        die(&format!(
+            "the job has used more than {TABLE_WORDS} different unit numbers; use newunit= or fewer numbers"
+        ))
+    })
 }
 
 /// The unit is not connected any more.

@@ -45,7 +45,7 @@ use dsm_threads::futex;
 
 use crate::config::Transport;
 use crate::fabric::{SegmentFabric, calls};
-use crate::job::{Job, JobPage, Reach};
+use crate::job::{Job, JobPage, Reach, child};
 use dsm_threads::handler::Deferred;
 use geometry::{Geometry, PAGE, Shape};
 use paging::PagingError;
@@ -318,6 +318,8 @@ fn reach(
     // SAFETY: the segment has so many bytes there, mapped for good.
     let requests = unsafe { Requests::start(job.rank, carrier, own, bytes, service, seed, spawn) };
     let section = |body: &mut dyn FnMut()| {
+        // The connections are its parent's.
+        child::assert_of_job();
         let _deferred = Deferred::begin();
         body();
     };

@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
+use dsm_threads::fork;
 use dsm_threads::member::Member;
 use parking_lot::Mutex;
 
@@ -61,7 +62,7 @@ pub fn after_fork(in_child: bool) {
         }
     }
     // SAFETY: `before_fork` left it locked.
-    unsafe { pool.force_unlock() };
+    unsafe { fork::unlock(pool, in_child) };
 }
 
 /// Threads of the pool.

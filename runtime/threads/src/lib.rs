@@ -15,6 +15,8 @@ pub mod yielding;
 #[cfg(not(loom))]
 pub mod fence;
 #[cfg(not(loom))]
+pub mod fork;
+#[cfg(not(loom))]
 pub mod futex;
 #[cfg(not(loom))]
 pub mod handler;

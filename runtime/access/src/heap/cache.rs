@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use super::arena::{Arena, CLASSES, Object, class_bytes};
 use super::slabs::Place;
 use super::{Part, parts};
+use dsm_threads::handler::Deferred;
 
 /// Most objects of a magazine.
 const MOST: usize = 64;
@@ -90,7 +91,8 @@ fn drain(magazine: &mut Vec<Kept>, part: &Part, left: usize) {
 
 impl Drop for Magazines {
     fn drop(&mut self) {
-        // The thread ends.
+        // The thread ends, where a handler of the program may interrupt it.
+        let _deferred = Deferred::begin();
         self.0.iter_mut().for_each(|magazine| drain(magazine, &parts()[0], 0));
     }
 }

@@ -22,6 +22,7 @@ use crate::memory::rules::Rules;
 use crate::posted::pending;
 use crate::{config, memory, profile, race, sync};
 use arena::{Arena, Object, class_bytes, small_class};
+use dsm_threads::fork;
 use dsm_threads::handler::Deferred;
 use slabs::Slabs;
 
@@ -61,9 +62,9 @@ fn part_of(address: usize) -> Option<&'static Part> {
 pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, bool)> {
     let Some(memory) = memory::set_up() else { return allocate_early(size, align) };
     let rules = memory.rules();
-    let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
     // A handler of the program that synchronises may need the heap, too.
     let _deferred = Deferred::begin();
+    let part = if rules.allocations.is_empty() { &parts()[0] } else { chosen_part(rules, size, site) };
     let pad = large::pad(size, part.block);
     // Blocks that hold nothing else where that costs little.
     let (bytes, align) = match pad > 0 {
@@ -119,6 +120,21 @@ pub fn allocate_blocks(bytes: usize, align: usize) -> Option<(usize, bool)> {
 
 /// Where the calls are that asked for allocations, by return address.
 static PLACES: Mutex<Option<HashMap<usize, Place>>> = Mutex::new(None);
+
+/// Before `fork`: no thread is in the middle of a change of the heap until [`after_fork`], as the child has this thread only.
+pub fn before_fork() {
+    std::mem::forget(PLACES.lock());
+    parts().iter().for_each(|part| std::mem::forget(part.arena.lock()));
+}
+
+/// Behind `fork`, in both processes.
+pub fn after_fork(in_child: bool) {
+    // SAFETY: `before_fork` has left them locked, in this thread.
+    unsafe {
+        parts().iter().for_each(|part| fork::unlock(&part.arena, in_child));
+        fork::unlock(&PLACES, in_child);
+    }
+}
 
 fn chosen_part(rules: &Rules, size: usize, site: usize) -> &'static Part {
     let is_at = |file: &str, line| {

@@ -331,6 +331,8 @@ pub fn pop(function: &str, queue: *mut u8, into: &mut [u8]) -> bool {
 #[unsafe(no_mangle)]
 pub extern "C" fn dsm_fifo_destroy(queue: *mut u8) {
     let function = "dsm_fifo_destroy";
+    child::assert_of_job();
+    let _deferred = Deferred::begin();
     let destroyed = match at_hand(function, queue) {
         Some(queue) => queue.destroy(),
         None => ask(queue, (function, DESTROY), &[], |done, _| done),

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 use crate::job::{child, die};
 use crate::sync::regions;
-use crate::{check, config, heap, memory, sync};
+use crate::{check, config, control, heap, memory, sync};
 
 pub use environment::{array as environment, shared_arguments};
 pub use snapshot::{follow, publish};
@@ -36,9 +36,23 @@ crate::control::declare! {
     static STATE: u64, PID + 1;
 }
 
+/// The state as a child of `fork` has it, whose changes are nobody else's.
+static OF_CHILD: [AtomicU64; PID + 1] = [const { AtomicU64::new(0) }; PID + 1];
+
 /// A word of the state that the job has once.
 fn word(i: usize) -> Word {
-    STATE.shared(i)
+    if child::is_child() { Word::of(&OF_CHILD[i]) } else { STATE.shared(i) }
+}
+
+/// Gives a child of `fork` a state of its own, which begins as the job's is now; as a new program's if another host has that. Before the child is taken for one.
+pub fn detach() {
+    if sync::size() == 1 || !control::is_mapped(0) {
+        return;
+    }
+    for (i, own) in OF_CHILD.iter().enumerate() {
+        let value = if random::LOCKS.contains(&i) { 0 } else { STATE.shared(i).load(Ordering::Relaxed) };
+        own.store(value, Ordering::Relaxed);
+    }
 }
 
 /// Before the program runs, in every process.

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use super::shared_object;
+use crate::job::child;
 use crate::{check, sync};
 use dsm_comm::Word;
 use dsm_threads::handler::Deferred;
@@ -28,17 +29,22 @@ const SET_48: usize = LOCK_48 + 1;
 const X_48: usize = LOCK_48 + 2;
 const FACTOR_48: usize = LOCK_48 + 3;
 const SUMMAND_48: usize = LOCK_48 + 4;
+/// The words that are locks.
+pub const LOCKS: [usize; 2] = [LOCK, LOCK_48];
 /// First word that is free for others.
 pub const END: usize = LOCK_48 + 5;
 
 /// A word of the state. Programs fill arrays by these functions: all of its words are looked up once.
 #[inline]
 fn word(i: usize) -> Word {
+    if child::is_child() {
+        return super::word(i);
+    }
     static WORDS: OnceLock<[Word; END]> = OnceLock::new();
     WORDS.get_or_init(|| std::array::from_fn(super::word))[i]
 }
 
-/// Runs `body` while no other thread of the job has the lock. It is held for some operations only.
+/// Runs `body`, which does nothing but some operations on the state, while no other thread of the job has the lock.
 pub(super) fn locked<R>(lock: usize, body: impl FnOnce() -> R) -> R {
     let _deferred = Deferred::begin();
     let lock = word(lock);
@@ -153,20 +159,38 @@ extern "C" fn __dsm_rand() -> i32 {
     __dsm_random() as i32
 }
 
-/// Writes the state into the buffer that it belongs to, as the C library has it: kind and position, then the words. Gives the buffer.
-fn put_away() -> usize {
-    let (kind, buffer) = (kind(), get(BUFFER) as usize);
-    let words = KINDS[kind].0.max(1);
-    let buffer = if buffer == 0 { shared_object((words + 1) * 4) } else { buffer };
-    check::writable(buffer, (words + 1) * 4);
-    let header = get(REAR) as usize * KINDS.len() + kind;
-    for (i, value) in (0..=words).zip(
-        std::iter::once(header as u32).chain((0..words).map(|i| state(i).load(Ordering::Relaxed) as u32)),
-    ) {
-        // SAFETY: the program's buffer has space for the kind that it was given for; it is writable now.
-        unsafe { (buffer as *mut u32).add(i).write_unaligned(value) };
+/// The state as the C library has it in a buffer: kind and position, then the words.
+struct Saved {
+    /// The program's buffer that the state belongs to; 0: none.
+    buffer: usize,
+    contents: [u32; MOST + 1],
+    /// How many of these there are.
+    count: usize,
+}
+
+impl Saved {
+    /// The present state; while the lock is held.
+    fn present() -> Saved {
+        let kind = kind();
+        let count = KINDS[kind].0.max(1) + 1;
+        let header = get(REAR) as usize * KINDS.len() + kind;
+        let content = |i: usize| match i {
+            0 => header as u32,
+            i if i < count => state(i - 1).load(Ordering::Relaxed) as u32,
+            _ => 0,
+        };
+        Saved { buffer: get(BUFFER) as usize, contents: std::array::from_fn(content), count }
     }
-    buffer
+
+    /// Writes it into its buffer, or a new one; the buffer.
+    fn put_away(&self) -> *mut i8 {
+        let bytes = 4 * self.count;
+        let buffer = if self.buffer == 0 { shared_object(bytes) } else { self.buffer };
+        check::writable(buffer, bytes);
+        // SAFETY: the program's buffer has space for the kind that it was given for; it is writable now.
+        unsafe { (buffer as *mut u8).copy_from_nonoverlapping(self.contents.as_ptr().cast(), bytes) };
+        buffer as *mut i8
+    }
 }
 
 /// `initstate`.
@@ -181,12 +205,13 @@ unsafe extern "C" fn __dsm_initstate(value: u32, buffer: *mut i8, bytes: usize) 
         unsafe { *libc::__errno_location() = libc::EINVAL };
         return std::ptr::null_mut();
     };
-    locked(LOCK, || {
-        let before = put_away();
+    let before = locked(LOCK, || {
+        let before = Saved::present();
         seed(kind, value);
         set(BUFFER, buffer as u64);
-        before as *mut i8
-    })
+        before
+    });
+    before.put_away()
 }
 
 /// `setstate`.
@@ -196,23 +221,24 @@ unsafe extern "C" fn __dsm_setstate(buffer: *mut i8) -> *mut i8 {
         // SAFETY: the program's argument.
         return unsafe { setstate(buffer) };
     }
+    let before = locked(LOCK, Saved::present).put_away();
+    let load = |i: usize| {
+        check::readable(buffer as usize + 4 * i, 4);
+        // SAFETY: a buffer that one of these functions filled, made readable.
+        unsafe { buffer.cast::<u32>().add(i).read_unaligned() }
+    };
+    let header = load(0) as usize;
+    let (kind, rear) = (header % KINDS.len(), header / KINDS.len());
+    let words: Vec<u32> = (1..=KINDS[kind].0.max(1)).map(load).collect();
     locked(LOCK, || {
-        let before = put_away();
-        let load = |i: usize| {
-            check::readable(buffer as usize + 4 * i, 4);
-            // SAFETY: a buffer that one of these functions filled, made readable.
-            unsafe { buffer.cast::<u32>().add(i).read_unaligned() }
-        };
-        let header = load(0) as usize;
-        let kind = header % KINDS.len();
         set(KIND, kind as u64 + 1);
-        set(REAR, (header / KINDS.len()) as u64);
-        for i in 0..KINDS[kind].0.max(1) {
-            state(i).store(load(i + 1).into(), Ordering::Relaxed);
+        set(REAR, rear as u64);
+        for (i, value) in words.iter().enumerate() {
+            state(i).store((*value).into(), Ordering::Relaxed);
         }
         set(BUFFER, buffer as u64);
-        before as *mut i8
-    })
+    });
+    before
 }
 
 const MASK_48: u64 = (1 << 48) - 1;

@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 
 use dsm_comm::Word;
+use dsm_threads::handler::Deferred;
 use parking_lot::Mutex;
 
 use super::spread;
@@ -57,8 +58,10 @@ fn slot(key: c_uint) -> Option<Word> {
     ((key as usize) < KEY_SLOTS).then(|| KEYS.shared(key as usize))
 }
 
-/// The key here; `None` if there is none with the number.
-fn own(key: c_uint) -> Option<libc::pthread_key_t> {
+/// This process's key of the C library; `None` if there is no key with the number.
+fn library_key(key: c_uint) -> Option<libc::pthread_key_t> {
+    // A handler of the program may use the key, too.
+    let _deferred = Deferred::begin();
     let word = slot(key)?.load(Ordering::Acquire);
     if word & EXISTS == 0 {
         return None;
@@ -113,6 +116,7 @@ unsafe extern "C" fn __dsm_key_delete(key: c_uint) -> c_int {
     if old & EXISTS == 0 {
         return libc::EINVAL;
     }
+    let _deferred = Deferred::begin();
     if let Some((_, own)) = OWN[key as usize].lock().take() {
         // SAFETY: this process's key for the number.
         unsafe { libc::pthread_key_delete(own) };
@@ -123,7 +127,7 @@ unsafe extern "C" fn __dsm_key_delete(key: c_uint) -> c_int {
 /// `pthread_setspecific`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_setspecific(key: c_uint, value: *const c_void) -> c_int {
-    let own = if spread() { own(key) } else { Some(key) };
+    let own = if spread() { library_key(key) } else { Some(key) };
     // SAFETY: a key of this process, or the program's argument.
     own.map_or(libc::EINVAL, |own| unsafe { libc::pthread_setspecific(own, value) })
 }
@@ -131,7 +135,7 @@ unsafe extern "C" fn __dsm_setspecific(key: c_uint, value: *const c_void) -> c_i
 /// `pthread_getspecific`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_getspecific(key: c_uint) -> *mut c_void {
-    let own = if spread() { own(key) } else { Some(key) };
+    let own = if spread() { library_key(key) } else { Some(key) };
     // SAFETY: as above.
     own.map_or(std::ptr::null_mut(), |own| unsafe { libc::pthread_getspecific(own) })
 }

@@ -2,6 +2,7 @@
 //! Objects in memory that is not shared, and all in a single process, are the C library's.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::__dsm_mutex_trylock;
@@ -127,10 +128,11 @@ objects! {
         if count == 0 {
             return libc::EINVAL;
         }
-        monitor::set(object, [count, 0, 0]);
+        monitor::set(object, [count, 0, first_round()]);
         0
     };
-    __dsm_barrier_destroy = "pthread_barrier_destroy" () monitor::end;
+    // Threads that leave the last round take the lock once more, to know of what its last thread has written: it stays, as long as its place is not needed.
+    __dsm_barrier_destroy = "pthread_barrier_destroy" () |_| 0;
     __dsm_barrier_wait = "pthread_barrier_wait" () |object| barrier(object);
     __dsm_rwlock_init = "pthread_rwlock_init" (attributes: *const c_void) |object| {
         let _ = attributes;
@@ -188,8 +190,18 @@ objects! {
         |object| mutex_until(object, deadline(clock, time));
 }
 
+/// The number of a new barrier's first round. A thread that the last round of a barrier has let go may look at its words when another barrier has begun at the
+/// same address: it must not take that one's round for its own.
+fn first_round() -> u32 {
+    /// 2^32 by the golden ratio: products with successive numbers are far apart.
+    const DISTANCE: u32 = 0x9e37_79b9;
+    static BARRIERS: AtomicU32 = AtomicU32::new(0);
+    let count = BARRIERS.fetch_add(1, Ordering::Relaxed);
+    (count.wrapping_mul(sync::size()) + sync::rank()).wrapping_mul(DISTANCE)
+}
+
 /// The last to come lets the others go; what each did before is visible to all. The words are how many take part, how many have come, and
-/// how often all had come.
+/// the number of the round.
 unsafe fn barrier(object: *mut c_void) -> c_int {
     // SAFETY: the caller passes a barrier.
     let seen = unsafe {

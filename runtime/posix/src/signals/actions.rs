@@ -332,6 +332,10 @@ unsafe extern "C" fn __dsm_sigaltstack(new: *const libc::stack_t, old: *mut libc
     let argument = wanted.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: structures of this function.
     if unsafe { libc::sigaltstack(argument, before.as_mut_ptr()) } != 0 {
+        if let (Some((own, _)), Some(stack)) = (replaced, wanted) {
+            // SAFETY: the memory that was mapped above, which nothing uses; `errno` stays if the call succeeds.
+            unsafe { libc::munmap(own as *mut c_void, stack.ss_size) };
+        }
         return -1;
     }
     GIVEN.set(replaced.unwrap_or(given));

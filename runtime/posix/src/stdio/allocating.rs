@@ -1,6 +1,5 @@
 //! Library functions whose memory has to come from the shared heap: lines; and scattered buffers.
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_int};
 
 use super::stream;
@@ -14,19 +13,23 @@ unsafe extern "C" {
     fn getdelim(line: *mut *mut c_char, bytes: *mut usize, delimiter: c_int, stream: super::File) -> isize;
 }
 
-thread_local! {
-    /// What the C library reads lines into: address and bytes.
-    static LINE: Cell<(*mut c_char, usize)> = const { Cell::new((std::ptr::null_mut(), 0)) };
+/// A line that the C library has read.
+struct Line(*mut c_char);
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // SAFETY: null, or allocated by the C library for this value.
+        unsafe { libc::free(self.0.cast()) };
+    }
 }
 
 /// See [`dsm_abi::entries`]. The result is -1 at the end of the stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_getdelim(line: *mut u8, bytes: *mut u8, delimiter: u32, file: *mut u8) -> u64 {
-    let (mut own, mut own_bytes) = LINE.get();
+    let (mut own, mut own_bytes) = (Line(std::ptr::null_mut()), 0);
     let file = if sync::size() == 1 { file } else { stream::local_stream(file.cast()).cast() };
-    // SAFETY: the program passes an open stream; the buffer is this thread's, allocated by the C library.
-    let length = unsafe { getdelim(&raw mut own, &raw mut own_bytes, delimiter as c_int, file.cast()) };
-    LINE.set((own, own_bytes));
+    // SAFETY: the program passes an open stream; the C library allocates the buffer.
+    let length = unsafe { getdelim(&raw mut own.0, &raw mut own_bytes, delimiter as c_int, file.cast()) };
     if length < 0 {
         return u64::MAX;
     }
@@ -53,7 +56,7 @@ pub unsafe extern "C" fn __dsm_getdelim(line: *mut u8, bytes: *mut u8, delimiter
             *bytes = grown;
         }
         check::writable(*line as usize, needed);
-        (*line).copy_from_nonoverlapping(own.cast(), needed);
+        (*line).copy_from_nonoverlapping(own.0.cast(), needed);
     }
     length as u64
 }

@@ -1,8 +1,8 @@
 //! File descriptors, in jobs of several processes: a number means the same file in all of them.
 //!
-//! What process `r` opens gets a number from `r * RANGE` on, so a number of another range tells whose it is. Process 0's numbers are the
-//! kernel's; a set in control memory says which of them the program has opened, since other processes have files of the runtime under the
-//! same numbers. The compiler passes descriptors through [`__dsm_descriptor`]: another process's is imported at its first
+//! What process `r` opens gets a number from `r * RANGE` on, so a number of another range tells whose it is, if a set in control memory says that the program
+//! has opened it there: process 0's numbers are the kernel's, other processes have files of the runtime under the same numbers, and programs use numbers that
+//! nobody has opened (they close all that there may be). The compiler passes descriptors through [`__dsm_descriptor`]: another process's is imported at its first
 //! use. 0 is process 0's; 1 and 2 are each process's own until the main program puts another file there.
 //!
 //! System calls are made directly: a program may have a function of its own with the name of one (`accept`, `select`).
@@ -15,7 +15,7 @@ use super::import;
 use super::mailbox::{self, Operation};
 use super::remote::{self, Call};
 use crate::control::Words;
-use crate::job::die;
+use crate::job::{child, die};
 use crate::sync::regions;
 use crate::{check, job, memory, sync};
 use dsm_comm::Word;
@@ -26,7 +26,7 @@ pub const RANGE: c_int = 4096;
 pub const SET_WORDS: usize = RANGE as usize / 64;
 
 crate::control::declare! {
-    /// Numbers of the descriptors that the program has opened in process 0: a set of bits.
+    /// Numbers of the descriptors that the program has opened in the process: a set of bits.
     static OPENED: u64, SET_WORDS;
     /// How often process 0 has put another file in the place of standard output, and of standard error: a copy of the count for each process.
     static STANDARD_CHANGES: u64, 2;
@@ -41,9 +41,9 @@ pub fn bit(rank: u32, set: &'static Words<u64>, descriptor: c_int) -> (Word, u64
     (set.of(rank, n / 64), 1 << (n % 64))
 }
 
-fn is_opened_by_process_0(descriptor: c_int) -> bool {
-    let (word, bit) = bit(0, &OPENED, descriptor);
-    word.load(Ordering::Acquire) & bit != 0
+/// Whether a number is one of this process's.
+pub fn is_own(descriptor: c_int) -> bool {
+    descriptor >= 0 && (descriptor / RANGE) as u32 == sync::rank()
 }
 
 /// The other process that has opened it; `None` if this one has, or the runtime, or whoever started the job.
@@ -52,20 +52,30 @@ pub fn owner(descriptor: c_int) -> Option<u32> {
         return None;
     }
     let rank = (descriptor / RANGE) as u32;
-    let known =
-        if rank == 0 { descriptor == 0 || is_opened_by_process_0(descriptor) } else { rank < sync::size() };
-    (known && rank != sync::rank()).then_some(rank)
+    if rank == sync::rank() || rank >= sync::size() {
+        return None;
+    }
+    let (word, bit) = bit(rank, &OPENED, descriptor);
+    (descriptor == 0 || word.load(Ordering::Acquire) & bit != 0).then_some(rank)
 }
 
-/// A new descriptor of this process, under a number that all understand.
+/// A new descriptor of this process, under a number that all understand; -1 with `errno` if there is none left.
 pub fn opened(descriptor: c_int) -> c_int {
-    if descriptor < 0 || sync::size() == 1 {
+    if descriptor < 0 || sync::size() == 1 || child::is_child() {
         return descriptor;
     }
-    if sync::rank() == 0 {
-        enter(descriptor);
-        return descriptor;
+    let number = if sync::rank() == 0 { descriptor } else { renumbered(descriptor) };
+    if !is_own(number) {
+        // SAFETY: the descriptor was just opened and is known to nobody.
+        unsafe { libc::close(number) };
+        return fail(libc::EMFILE);
     }
+    enter(number);
+    number
+}
+
+/// A descriptor that was just opened, under a number from the first of this process on; -1 if there is none left.
+fn renumbered(descriptor: c_int) -> c_int {
     raise_limit();
     mailbox::serve();
     // SAFETY: the descriptor was just opened and is known to nobody.
@@ -76,15 +86,15 @@ pub fn opened(descriptor: c_int) -> c_int {
             libc::F_DUPFD
         };
         let moved = libc::fcntl(descriptor, keep, sync::rank() as c_int * RANGE);
-        if moved < 0 {
-            let error = std::io::Error::last_os_error();
+        let error = std::io::Error::last_os_error();
+        libc::close(descriptor);
+        if moved < 0 && error.raw_os_error() != Some(libc::EMFILE) {
             die(&format!(
                 "process {} cannot number the files that it opens from {} on ({error}); ulimit -Hn allows more",
                 sync::rank(),
                 sync::rank() as c_int * RANGE
             ));
         }
-        libc::close(descriptor);
         moved
     }
 }
@@ -103,9 +113,9 @@ fn raise_limit() {
     });
 }
 
-/// Process 0's program has a file under this number.
+/// The program has a file of this process under this number.
 pub fn enter(descriptor: c_int) {
-    if sync::size() == 1 || sync::rank() != 0 || !(0..RANGE).contains(&descriptor) {
+    if sync::size() == 1 || child::is_child() || !is_own(descriptor) {
         return;
     }
     if descriptor == 1 || descriptor == 2 {
@@ -116,7 +126,7 @@ pub fn enter(descriptor: c_int) {
         }
         return;
     }
-    let (word, bit) = bit(0, &OPENED, descriptor);
+    let (word, bit) = bit(sync::rank(), &OPENED, descriptor);
     word.fetch_or(bit, Ordering::AcqRel);
 }
 
@@ -178,8 +188,8 @@ pub extern "C" fn __dsm_descriptor(descriptor: u32) -> u32 {
 
 /// A descriptor of this process is about to be closed.
 pub fn leave(descriptor: c_int) {
-    if sync::size() > 1 && sync::rank() == 0 && (0..RANGE).contains(&descriptor) {
-        let (word, bit) = bit(0, &OPENED, descriptor);
+    if sync::size() > 1 && !child::is_child() && is_own(descriptor) {
+        let (word, bit) = bit(sync::rank(), &OPENED, descriptor);
         word.fetch_and(!bit, Ordering::AcqRel);
     }
 }
@@ -343,6 +353,8 @@ descriptors! {
         }
         match rank {
             None => close_own(descriptor),
+            // Its copy is closed.
+            Some(_) if child::is_child() => 0,
             Some(rank) => {
                 let closed = mailbox::request(rank, Operation::DescriptorClose, descriptor as usize, (0, 0), &[], &mut []);
                 closed.map_or_else(fail, |result| result as c_int)

@@ -1,4 +1,4 @@
-//! Opening, closing and finding streams; types are checked against [`dsm_abi::for_each_entry`] in `lib.rs`.
+//! Opening, closing and finding streams. `dsm-runtime` (`runtime/src/lib.rs`, `entry_types`) checks the types against [`dsm_abi::for_each_entry`].
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,11 +46,15 @@ pub(super) unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
     let mut file = first;
     // SAFETY: the stream was just opened. What another process opens goes on under a number that all understand.
     unsafe {
-        if sync::rank() == 0 {
-            descriptors::enter(fileno(first));
-        } else if let Some(mode) = mode {
-            file = fdopen(descriptors::opened(libc::dup(fileno(first))), mode.as_ptr());
-            fclose(first);
+        match mode {
+            Some(mode) if sync::rank() != 0 && !descriptors::is_own(fileno(first)) => {
+                file = second(first, mode);
+                fclose(first);
+                if file.is_null() {
+                    return std::ptr::null_mut();
+                }
+            }
+            _ => descriptors::enter(fileno(first)),
         }
     }
     let mut rejected = Vec::new();
@@ -62,8 +66,8 @@ pub(super) unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
                 break;
             }
             Err(Refused::Taken) => {
-                // SAFETY: the stream was just opened; its descriptor is duplicated before it is closed below.
-                let next = mode.map(|m| unsafe { fdopen(libc::dup(fileno(file)), m.as_ptr()) });
+                // SAFETY: the stream was just opened.
+                let next = mode.map(|mode| unsafe { second(file, mode) });
                 let Some(next) = next.filter(|f| !f.is_null()) else { break };
                 rejected.push(file);
                 file = next;
@@ -72,9 +76,28 @@ pub(super) unsafe fn opened(first: File, mode: Option<&CStr>) -> *mut u8 {
     }
     for old in rejected {
         // SAFETY: opened above and given to nobody.
-        unsafe { fclose(old) };
+        unsafe {
+            descriptors::leave(fileno(old));
+            fclose(old);
+        }
     }
     file.cast()
+}
+
+/// A second stream on the file of a stream of this process, under a number that all understand; null with `errno` if there is none.
+///
+/// # Safety
+/// As for `fdopen`, of the stream's descriptor.
+unsafe fn second(file: File, mode: &CStr) -> File {
+    // SAFETY: the caller's promise; the copy is this function's until it has a stream.
+    unsafe {
+        let number = descriptors::opened(libc::dup(fileno(file)));
+        let stream = if number < 0 { std::ptr::null_mut() } else { fdopen(number, mode.as_ptr()) };
+        if stream.is_null() && number >= 0 {
+            descriptors::close_own(number);
+        }
+        stream
+    }
 }
 
 fn warn_full() {
@@ -112,8 +135,13 @@ pub unsafe extern "C" fn __dsm_fdopen(descriptor: u32, mode: *mut u8) -> *mut u8
         let descriptor = descriptor as c_int;
         // A copy is not the stream's to close.
         let here = descriptors::local_descriptor(descriptor);
-        let file = if here == descriptor { here } else { libc::fcntl(here, libc::F_DUPFD_CLOEXEC, 0) };
-        opened(fdopen(file, mode), Some(CStr::from_ptr(mode)))
+        let is_copy = here != descriptor;
+        let number = if is_copy { libc::fcntl(here, libc::F_DUPFD_CLOEXEC, 0) } else { here };
+        let file = fdopen(number, mode);
+        if file.is_null() && is_copy && number >= 0 {
+            libc::close(number);
+        }
+        opened(file, Some(CStr::from_ptr(mode)))
     }
 }
 

@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 
 use super::descriptors::{RANGE, SET_WORDS, bit};
 use super::mailbox::{self, Operation};
+use crate::job::child;
 use crate::sync;
+use dsm_threads::handler::Deferred;
 
 crate::control::declare! {
     /// Numbers of the process's descriptors that others have copies of: a set of bits.
@@ -18,8 +20,14 @@ crate::control::declare! {
     static IMPORTS: u64;
 }
 
-/// Copies in this process: the program's number, the one here.
+/// Copies in this process: the program's number, the one here. Signal handlers may use descriptors: see [`with_copies`].
 static COPIES: Mutex<Option<HashMap<c_int, c_int>>> = Mutex::new(None);
+
+/// Calls `body` where no handler of the program interrupts the thread that has the copies.
+fn with_copies<R>(body: impl FnOnce(&mut HashMap<c_int, c_int>) -> R) -> R {
+    let _deferred = Deferred::begin();
+    body(COPIES.lock().get_or_insert_default())
+}
 
 /// What tells the file that was asked for from what others may send to the same socket.
 type Token = [u8; 16];
@@ -135,23 +143,21 @@ pub fn receive(owner: u32, descriptor: c_int) -> Result<c_int, c_int> {
 
 /// The number here of another process's descriptor; -1 with `errno` if that is closed.
 pub fn local(owner: u32, descriptor: c_int) -> c_int {
-    if let Some(local) = COPIES.lock().get_or_insert_default().get(&descriptor) {
-        return *local;
+    if let Some(local) = with_copies(|copies| copies.get(&descriptor).copied()) {
+        return local;
     }
     // Whoever closes the file tells this process by its mailbox.
     mailbox::serve();
     IMPORTS.of(sync::rank(), 0).store(1, Ordering::SeqCst);
     match receive(owner, descriptor) {
         Ok(file) => {
-            let old = COPIES.lock().get_or_insert_default().insert(descriptor, file);
-            // Another thread was as fast; the program may be using what it got, so that number stays.
-            if let Some(old) = old {
-                COPIES.lock().get_or_insert_default().insert(descriptor, old);
+            // If another thread was as fast, the program may be using what that one got.
+            let local = with_copies(|copies| *copies.entry(descriptor).or_insert(file));
+            if local != file {
                 // SAFETY: this thread's copy, given to nobody.
                 unsafe { libc::close(file) };
-                return old;
             }
-            file
+            local
         }
         Err(error) => {
             // SAFETY: the thread's own errno.
@@ -163,16 +169,19 @@ pub fn local(owner: u32, descriptor: c_int) -> c_int {
 
 /// Closes this process's copy, if it has one.
 pub fn forget(descriptor: c_int) {
-    if let Some(file) = COPIES.lock().get_or_insert_default().remove(&descriptor) {
+    if let Some(file) = with_copies(|copies| copies.remove(&descriptor)) {
         // SAFETY: the copy is out of the table, so nobody closes it again.
         unsafe { libc::close(file) };
     }
 }
 
-/// Before the owner closes it: closes all copies, so that what the last close does happens then.
+/// Before the owner closes it: closes all copies, so that what the last close does happens then. A child of `fork` closes its own.
 pub fn forget_everywhere(owner: u32, descriptor: c_int) {
     if sync::size() == 1 || !(0..RANGE).contains(&(descriptor - owner as c_int * RANGE)) {
         return;
+    }
+    if child::is_child() {
+        return forget(descriptor);
     }
     let (word, bit) = bit(owner, &IMPORTED, descriptor);
     if word.fetch_and(!bit, Ordering::SeqCst) & bit == 0 {

@@ -11,9 +11,11 @@ use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
 use dsm_threads::futex;
+use dsm_threads::handler::Deferred;
 
 use super::{File, buffers, descriptors, fflush, fields, import, registry, remote, stdin};
 use crate::control::Line;
+use crate::job::child;
 use crate::memory::services::spawn_service;
 use crate::sync;
 use dsm_comm::{Bytes, Half, Word};
@@ -144,14 +146,29 @@ impl Mailbox {
 }
 
 thread_local! {
-    /// Mailboxes that this thread holds.
+    /// Mailboxes that this thread holds, and what for.
     // Never dropped: the program's handlers at its end run behind the destructors of thread-local values.
-    static HELD: RefCell<ManuallyDrop<Vec<u32>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    static HELD: RefCell<ManuallyDrop<Vec<(u32, Purpose)>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+}
+
+/// What a thread holds a mailbox for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// A single operation, during which the thread executes no code of the program but a signal handler that interrupts it.
+    Operation,
+    /// All of a Fortran statement.
+    Statement,
+}
+
+/// What this thread holds a mailbox for, if it does.
+fn purpose_of_hold(owner: u32) -> Option<Purpose> {
+    let _deferred = Deferred::begin();
+    HELD.with_borrow(|held| held.iter().find(|(held, _)| *held == owner).map(|(_, purpose)| *purpose))
 }
 
 /// Whether this thread holds a mailbox.
 pub fn is_held(owner: u32) -> bool {
-    HELD.with_borrow(|held| held.contains(&owner))
+    purpose_of_hold(owner).is_some()
 }
 
 /// The data area of the own mailbox: the requester leaves it alone until it has the answer.
@@ -165,19 +182,32 @@ pub struct Held {
 }
 
 impl Held {
-    /// Waits for the mailbox.
+    /// Waits for the mailbox, for a Fortran statement.
     pub fn claim(owner: u32) -> Held {
-        if HELD.with_borrow(|held| held.contains(&owner)) {
-            crate::job::die(&format!(
-                "process {} uses a file of process {owner} inside a Fortran input statement on a unit of that process: end the statement first",
-                sync::rank()
-            ));
+        Held::claim_for(owner, Purpose::Statement)
+    }
+
+    fn claim_for(owner: u32, purpose: Purpose) -> Held {
+        child::assert_of_job();
+        if let Some(purpose) = purpose_of_hold(owner) {
+            let (place, remedy) = match purpose {
+                Purpose::Statement => {
+                    ("inside a Fortran input statement on a unit of that process", "end the statement first")
+                }
+                Purpose::Operation => {
+                    ("in a signal handler that interrupts such a use", "use the file outside the handler")
+                }
+            };
+            let rank = sync::rank();
+            crate::job::die(&format!("process {rank} uses a file of process {owner} {place}: {remedy}"));
         }
         let mailbox = Mailbox { rank: owner };
         while mailbox.state().compare_exchange(FREE, CLAIMED, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             mailbox.wait_until(FREE);
         }
-        HELD.with_borrow_mut(|held| held.push(owner));
+        // A handler of the program may look at the list, too.
+        let _deferred = Deferred::begin();
+        HELD.with_borrow_mut(|held| held.push((owner, purpose)));
         Held { mailbox }
     }
 
@@ -216,7 +246,8 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        HELD.with_borrow_mut(|held| held.retain(|owner| *owner != self.mailbox.rank));
+        let _deferred = Deferred::begin();
+        HELD.with_borrow_mut(|held| held.retain(|(owner, _)| *owner != self.mailbox.rank));
         self.mailbox.become_state(FREE);
     }
 }
@@ -233,7 +264,7 @@ pub fn request(
     out: &[u8],
     into: &mut [u8],
 ) -> Result<i64, c_int> {
-    Held::claim(owner).exchange(operation, file, place, out, into)
+    Held::claim_for(owner, Purpose::Operation).exchange(operation, file, place, out, into)
 }
 
 /// Starts the thread that empties this process's mailbox, once.

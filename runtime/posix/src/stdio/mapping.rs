@@ -203,6 +203,7 @@ pub unsafe extern "C" fn __dsm_mremap(
     }
     let place = match moves_to {
         Some(place) if !is_ours(place) || !place.is_multiple_of(PAGE) => return fail(libc::EINVAL),
+        Some(place) if place < at + old && at < place + new => return fail(libc::EINVAL),
         Some(place) => place,
         None => match map(new, None) {
             Some(object) => object,
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn __dsm_mremap(
     let kept = old.min(new);
     check::readable(at, kept);
     check::overwritten(place, kept);
-    // SAFETY: `kept` bytes of two different mappings of the program, made valid.
+    // SAFETY: `kept` bytes of two ranges of the program that do not overlap, made valid.
     unsafe { (place as *mut u8).copy_from_nonoverlapping(address, kept) };
     if moves_to.is_some() && new > kept {
         fill(place + kept, new - kept, None);

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::job::child;
 use crate::sync;
 use dsm_comm::Word;
 
@@ -56,11 +57,14 @@ fn changing<R>(change: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Enters a stream of this process.
+/// Enters a stream of this process; a child of `fork` shares its streams with nobody.
 ///
 /// # Errors
 /// If the address is in use or the table is full.
 pub fn insert(address: usize) -> Result<(), Refused> {
+    if child::is_child() {
+        return Ok(());
+    }
     changing(|| {
         let mut free = None;
         for slot in slots(address) {
@@ -82,6 +86,9 @@ pub fn insert(address: usize) -> Result<(), Refused> {
 
 /// Takes a stream out, if it is there.
 pub fn remove(address: usize) {
+    if child::is_child() {
+        return;
+    }
     changing(|| {
         if let Some(slot) = find(address) {
             slot.store(GONE, Ordering::Release);

@@ -15,6 +15,7 @@ use dsm_threads::handler::Deferred;
 
 /// In front of an object: its size class.
 const HEADER: usize = 16;
+/// Size classes: an object of class `i` takes `1 << i` bytes, with its header.
 const CLASSES: usize = 24;
 
 /// How often something was allocated or freed.
@@ -34,7 +35,7 @@ struct Objects {
 
 impl Objects {
     fn allocate(&mut self, bytes: usize) -> Option<usize> {
-        if bytes > self.range.len() {
+        if bytes > (1 << (CLASSES - 1)) - HEADER {
             return None;
         }
         let class = (bytes + HEADER).next_power_of_two().max(2 * HEADER).trailing_zeros() as usize;
