@@ -93,7 +93,7 @@ impl Known {
     /// Whether what was found accessible still is.
     #[inline]
     fn holds(&self, restrictions: u64) -> bool {
-        // A state is counted as restricted behind the moment when it is: see `grids`. `-fdsm-verify` wants to see each check.
+        // As in `grids::ensure_at`: the count lags behind the states. `-fdsm-verify` has to see every check.
         self.restrictions == restrictions && deferred::is_nothing_kept() && !checked::is_on()
     }
 

@@ -207,8 +207,9 @@ pub(crate) fn ensure_joined(address: usize, len: usize, [inner, outer]: [(usize,
     missed.ensure();
 }
 
-/// Whether no block lies in a gap of so many bytes, somewhere in `[address, address + len)`: an access to all repetitions that the gaps are between asks for each block, and one miss can ask for all. Not of accesses that
-/// overwrite what they touch.
+/// Whether every block of `[address, address + len)`, which has to lie in one part of the shared data, is longer than the
+/// gap between two repetitions. Then no block lies in a gap, the grid touches each block, and one miss may ask for the
+/// whole range. Never for overwriting accesses, which do not fetch what they leave out.
 fn is_dense(address: usize, len: usize, gap: usize, access: Access) -> bool {
     let geometry = memory::get().geometry();
     let last = address.saturating_add(len - 1);

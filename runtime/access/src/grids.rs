@@ -128,7 +128,8 @@ pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usi
     let known = GRIDS.try_with(|grids| {
         let cell = &grids[slot_of(place)];
         let old = cell.get();
-        // A state is counted as restricted behind the moment when it is: a thread that finds it so in between may have an addition kept, for which it has to look at the states.
+        // `count_restriction` runs after the state is set. Between the two, a thread may see the new state, keep an addition
+        // because of it, and read the old count here; so nothing is taken for valid while additions are kept.
         if old.has(&shape, address, restrictions) && deferred::is_nothing_kept() {
             return;
         }

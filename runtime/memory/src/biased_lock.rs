@@ -104,7 +104,8 @@ impl Lock {
         if holds_bias() { None } else { Some(self.0.lock()) }
     }
 
-    /// As [`Lock::lock`], at a point where the thread is between no check and its store: one that waits counts as inside the runtime.
+    /// As [`Lock::lock`], for a thread that is not between a check and the access it guards: while it waits it counts as
+    /// inside the runtime.
     #[inline(always)]
     pub fn lock_inside(&self) -> Locked<'_> {
         if holds_bias() { None } else { Some(self.0.try_lock().unwrap_or_else(|| self.wait_inside())) }

@@ -141,7 +141,8 @@ impl StateTable {
     #[inline]
     pub fn first_at_least(self, from: usize, to: usize, limit: u8) -> Option<usize> {
         let (first, last) = (from >> self.line_shift, to >> self.line_shift);
-        // The bits that no state below the limit's highest bit has: all that states below the limit have not, where it is a power of two.
+        // A state at or above `limit` has a bit set at or above the limit's highest bit. The mask keeps these bits: it finds
+        // every line sought, and only those if `limit` is a power of two; others are ruled out below.
         let Some(highest) = limit.checked_ilog2() else { return Some(first << self.line_shift) };
         let mask = u64::from_ne_bytes([u8::MAX << highest; 8]);
         // Of the first word, the bytes from the first line on.

@@ -12,7 +12,8 @@ thread_local! {
     /// How many values of [`Deferred`] the thread has.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static IS_KEPT: Cell<bool> = const { Cell::new(false) };
-    /// Where on the stack the handler began that interrupted user code, or what [`over_user_code`] runs; 0: nothing did.
+    /// Stack address at which the outermost handler that interrupted user code, or the outermost [`over_user_code`], began; 0
+    /// outside of both.
     static OVER_USER_CODE: Cell<usize> = const { Cell::new(0) };
 }
 

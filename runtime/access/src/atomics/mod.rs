@@ -116,8 +116,10 @@ const SINGLE_STORES: u32 = 8;
 /// Stores behind one release that count as one: those to the fields of a structure.
 const FIELDS: u32 = 2;
 
-/// Whether it is worth while to keep an addition of the thread: whether none of the last ones was followed by a release, for which each would have to be sent by itself; and, where an operation at another process takes
-/// no message, whether it goes to the same variable as the one before, with which it is combined, or there is a copy here, for which the home would come.
+/// Whether to post an addition of the thread instead of executing it: not if each of the last [`SINGLE_STORES`] was
+/// followed by a release, before which it would be sent by itself. Where operations at peers need no message, only if it can be
+/// combined with the one before (same variable), or if this process has a copy that executing it here would turn into a
+/// migration of the home.
 #[inline]
 fn is_worth_keeping(address: usize) -> bool {
     thread_local! {

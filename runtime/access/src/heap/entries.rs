@@ -1,4 +1,5 @@
-//! The heap's C entry points; their types are checked against [`dsm_abi::for_each_entry`] in `lib.rs`.
+//! The heap's C entry points. `dsm-runtime` (`runtime/src/lib.rs`, `entry_types`) checks their types against
+//! [`dsm_abi::for_each_entry`].
 
 use super::{allocate_at, free, own_size, owner};
 use crate::{check, memory, sync};

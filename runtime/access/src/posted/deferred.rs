@@ -173,7 +173,9 @@ fn is_elsewhere(address: usize) -> bool {
     (COLD..=NOTICED).contains(&memory::get().table().get(address))
 }
 
-/// Whether this process has the only copy of the block at an address, and may not store to it; or the home, which others may have copies of.
+/// Whether loads of the block at an address hit here and stores miss, in a job of two processes
+/// ([`Coherence::has_only_copies`](dsm_coherence::Coherence::has_only_copies)): either this process holds the only copy
+/// besides the home's, or it is the home and its peer may hold a copy.
 pub fn is_copied(address: usize) -> bool {
     memory::get().table().get(address) == READABLE
         && memory::shared().is_some_and(|shared| shared.coherence.has_only_copies(Order::Relaxed))

@@ -7,16 +7,25 @@
 //! its effect is placed. The one for waits carries numbered requests, of any number of threads, and answers in any order, as late as they come: at the
 //! target a thread of a pool sleeps on the word for each wait, and here the agent hands the answer to the thread that waits for it.
 //!
+//! Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets other threads of the process come in between. Where requests may follow each
+//! other, a thread sends a *window* of pieces before it takes their replies.
+//!
 //! # No deadlock
-//! An agent blocks in its port's `wait` only. It takes a request whenever it has no reply on that lane left to send, or space for one more; it never waits for a reply, for
-//! another process or for a lock that is held by a thread that does: the pool's queue, the table of waiters and the allocator are locked for moments.
-//! A thread that calls waits for the agent of its target, and for threads whose requests are before its own. Of those that wait for replies, the one whose request is the first
-//! takes what the agent sends. While a thread sends, be it requests of others, the agent takes the message once it owes no reply, and those that it owes are to requests that were sent before, whose threads
-//! take them, or to pieces of the same transfer. Transfers go in pieces of at most 256 KiB, which bounds the buffers and lets
-//! other threads of the process come in between; where requests may follow each other, a thread sends a window of pieces before it takes their replies. No request of another thread is in
-//! a window, so what the agent owes while it takes one, besides what other threads take, are replies to pieces of it: without contents, which the connection has space for, or with contents, to requests
-//! whose rest the agent reads into its buffer also while it cannot reply. No thread sends a window, or a request, before it has the replies to the one before, but for windows to several peers (`fan_out` has the reason why that is right). What is called with each of several replies, while their thread has its turn, waits for nobody. So each exchange ends, whatever the others do. A thread that has an adapter read waits for that, and for threads that do so before it; it asks for keys before. A thread of the pool that sends an answer waits for the agent of the process that asked, which always
-//! takes it.
+//! Each wait ends, since the waits-for relation has no cycle:
+//!
+//! 1. An agent waits in its port's `wait` only, never for a reply, another process, or a lock whose holder waits: the pool's queue, the table of
+//!    waiters and the allocator are locked for moments.
+//! 2. A caller waits for its target's agent and for callers queued before it. Of those that wait for replies, the one whose request is the
+//!    first takes what the agent sends.
+//! 3. A sender, be it of requests of others, waits until the agent takes the message, which the agent does once it owes no reply on that lane or
+//!    has space for one more, or while it reads the rest of a window into its buffer. The replies that it owes are to requests sent before, whose
+//!    threads take them, or to pieces of the same window.
+//! 4. A window holds requests of one thread only, and the next is sent after its replies are taken; for windows to several peers see `fan_out`.
+//!    Replies to its pieces have no contents, and the connection has space for them, or answer requests whose rest the agent reads also
+//!    while it cannot reply.
+//! 5. The callback for each of several replies waits for nobody.
+//! 6. A pool thread waits for the requester's agent, which always takes answers.
+//! 7. A thread that has an adapter read waits for the adapter and for threads that do so before it. The keys it needs are requested before.
 //!
 //! # Trust
 //! A request is executed only if it lies in the segment, is aligned and has its operation's form. One that does not gets one message and ends its

@@ -108,7 +108,8 @@ pub fn values() -> Vec<(&'static str, u64)> {
 /// Starts the pager, if memory is limited. Its thread starts at once: from now on who touches the data may need it.
 ///
 /// # Errors
-/// There is none on this system, or no file for it.
+/// The system has no userfaultfd, the spill file or its transfers cannot be set up, the transport pins memory, or there
+/// are more pages than have numbers: see [`PagingError`].
 pub fn start(
     geometry: &'static Geometry,
     segments: Segments,

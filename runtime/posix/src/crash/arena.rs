@@ -6,9 +6,9 @@ use std::cell::Cell;
 
 use dsm_comm::segment;
 
-/// Address space at first tried; only touched pages take memory.
+/// Address space that is reserved first, bytes; the kernel gives memory to touched pages only.
 const BYTES: usize = 1 << 30;
-/// And at least.
+/// Least address space that is tried, bytes.
 const LEAST_BYTES: usize = 16 << 20;
 
 thread_local! {
