@@ -7,13 +7,10 @@
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_void};
 use std::fmt::{self, Write};
-use std::future::Future;
 use std::hint::black_box;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use dsm_abi::state;
-use dsm_coherence::{Block, Inspection, Link, Rank};
+use dsm_coherence::{Block, Inspection, Link, Rank, poll_once};
 
 use crate::memory::{self, Memory, Shared};
 use crate::omp;
@@ -67,14 +64,6 @@ unsafe extern "C" {
 /// Keeps the functions below, and the commands of gdb, in the program that is linked.
 pub fn keep() {
     black_box(&raw const dsm_rt_debugger_entries);
-}
-
-/// Result of an operation that is done when it is first polled; `None` of others.
-fn now<T>(future: impl Future<Output = T>) -> Option<T> {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => Some(value),
-        Poll::Pending => None,
-    }
 }
 
 const NOT_YET: &str = "the process has not set up its memory yet: let it go on to main\n";
@@ -137,7 +126,7 @@ extern "C" fn dsm_rt_debug_block(address: usize) -> *const c_char {
 
 fn describe(out: &mut Text, memory: &Memory, shared: &Shared, block: Block) -> fmt::Result {
     let rank = memory.rank();
-    let own = now(shared.coherence.inspect(Rank(rank), block)).expect("own words are mapped");
+    let own = poll_once(shared.coherence.inspect(Rank(rank), block)).expect("own words are mapped");
     let state = memory.table().get(memory.geometry().address(block));
     writeln!(out, "state in process {rank}: {state} ({})", meaning(state))?;
     if own.dirty {
@@ -188,7 +177,7 @@ fn find(shared: &Shared, rank: u32, block: Block, own: Inspection) -> Home {
             Link::Link { to, .. } if !shared.segments.is_mapped(to.0) => return Home::Far(to.0),
             Link::Link { to, .. } => at = to.0,
         }
-        let Some(there) = now(shared.coherence.inspect(Rank(at), block)) else { return Home::Far(at) };
+        let Some(there) = poll_once(shared.coherence.inspect(Rank(at), block)) else { return Home::Far(at) };
         seen = there;
     }
     Home::Unknown
@@ -237,7 +226,7 @@ fn read(address: usize, bytes: usize) -> (Read, u32, usize, usize) {
     if state < state::READ_LIMIT {
         return (Read::Local, rank, count, address);
     }
-    let own = now(shared.coherence.inspect(Rank(rank), block)).expect("own words are mapped");
+    let own = poll_once(shared.coherence.inspect(Rank(rank), block)).expect("own words are mapped");
     match find(shared, rank, block, own) {
         Home::At(home, _) => {
             let into = CONTENTS.0.get().cast::<u8>();

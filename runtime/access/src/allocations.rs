@@ -184,19 +184,19 @@ fn ready(address: usize, access: Access, uses: usize) -> bool {
     }
     KNOWN.with(|known| {
         let entry = &known[(address >> 4 ^ address >> 16) % ENTRIES];
-        let mut it = entry.get();
-        if !it.is_about(address, access) {
-            let Some(listed) = it.listed(address, access) else { return false };
-            it = listed;
-            entry.set(it);
+        let mut known_allocation = entry.get();
+        if !known_allocation.is_about(address, access) {
+            let Some(listed) = known_allocation.listed(address, access) else { return false };
+            known_allocation = listed;
+            entry.set(known_allocation);
         }
         let restrictions = memory::get().table().restrictions();
-        if it.is_ready() && it.holds(restrictions) {
+        if known_allocation.is_ready() && known_allocation.holds(restrictions) {
             return true;
         }
-        it.ask(access, uses, restrictions);
-        entry.set(it);
-        it.is_ready()
+        known_allocation.ask(access, uses, restrictions);
+        entry.set(known_allocation);
+        known_allocation.is_ready()
     })
 }
 

@@ -86,6 +86,7 @@ pub use fabric::{Exchange, Exclusive, Fabric, GROUP, Gate, Look, MarkKind, Word}
 pub use fault::Fault;
 pub use inspect::Inspection;
 pub use link::Link;
+pub use maybe_async::poll_once;
 pub use open::Order;
 pub use range::Wanted;
 pub use release_token::ReleaseToken;

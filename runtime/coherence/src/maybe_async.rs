@@ -18,7 +18,7 @@ macro_rules! wait {
 /// The result of an operation that completes when it is polled first.
 macro_rules! poll_once {
     ($operation:expr) => {
-        $crate::maybe_async::result($operation)
+        $crate::maybe_async::expect_ready($operation)
     };
 }
 
@@ -29,9 +29,17 @@ macro_rules! call {
     };
 }
 
+/// The output of a future that is ready when it is first polled; `None` of others.
+pub fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
+
 /// See [`poll_once!`].
 #[inline(always)]
-pub(crate) fn result<T>(operation: impl Future<Output = T>) -> T {
+pub(crate) fn expect_ready<T>(operation: impl Future<Output = T>) -> T {
     match pin!(operation).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(result) => result,
         Poll::Pending => unreachable!("the fabric says that its operations are synchronous"),

@@ -65,7 +65,7 @@ struct Call {
     request_bytes: usize,
     /// Most bytes of the reply.
     reply_bytes: usize,
-    what: What,
+    procedure: Procedure,
     purpose: Purpose,
     /// See [`Wanted`].
     ahead: bool,
@@ -73,9 +73,9 @@ struct Call {
     open: bool,
 }
 
-/// What is called.
+/// The procedure that is called.
 #[derive(Debug, Hash)]
-enum What {
+enum Procedure {
     /// [`crate::segment::Segment::copy`] at the writer of a notice.
     Copy(Extent),
     /// [`crate::segment::Segment::lend`] at a home.
@@ -100,14 +100,14 @@ impl Calls<'_> {
         &mut self,
         lookup: HomeLookup,
         reply_bytes: usize,
-        what: What,
+        procedure: Procedure,
         encode: impl FnOnce(&mut Vec<u8>) -> usize,
     ) {
         let message = self.messages.at(self.all.len(), reply_bytes);
         let request_bytes = encode(&mut message.request);
         self.bytes += reply_bytes;
         let (purpose, ahead) = (self.purpose, self.ahead);
-        self.all.push(Call { lookup, purpose, ahead, request_bytes, reply_bytes, what, open: true });
+        self.all.push(Call { lookup, purpose, ahead, request_bytes, reply_bytes, procedure, open: true });
     }
 
     fn is_full(&self) -> bool {
@@ -239,8 +239,8 @@ impl<F: Fabric> Coherence<F> {
                 let request = self.take_of(chunk, wanted, at_least, calls.purpose);
                 // Whoever comes here along an old link waits until this process knows what it has got.
                 chunk.runs(wanted).for_each(|run| fabric.set_own_links(run, Link::Taking.encode()));
-                let what = What::Take { chunk, wanted, at_least, link, noticed };
-                calls.add(lookup, self.reply_to(first, wanted.count_ones().into()), what, |message| {
+                let procedure = Procedure::Take { chunk, wanted, at_least, link, noticed };
+                calls.add(lookup, self.reply_to(first, wanted.count_ones().into()), procedure, |message| {
                     request.encode(message)
                 });
             }
@@ -280,11 +280,11 @@ impl<F: Fabric> Coherence<F> {
                 let (lookup, reply_bytes) = (HomeLookup::from(from), self.reply_to(part.first, part.count));
                 if state == abi::NOTICED {
                     let request = copy::Request { part, versions: own };
-                    calls.add(lookup, reply_bytes, What::Copy(part), |message| request.encode(message));
+                    calls.add(lookup, reply_bytes, Procedure::Copy(part), |message| request.encode(message));
                 } else {
                     let held = (state == abi::EXPIRED).then_some(own);
                     let request = lend::Request { part, min, held };
-                    calls.add(lookup, reply_bytes, What::Lend(part), |message| request.encode(message));
+                    calls.add(lookup, reply_bytes, Procedure::Lend(part), |message| request.encode(message));
                 }
             }
         }
@@ -349,14 +349,14 @@ impl<F: Fabric> Coherence<F> {
     fn place_reply(&self, call: &Call, reply: &[u8], records: &mut Records) {
         let (at, purpose) = (call.lookup.at, call.purpose);
         let place = |run, contents: &[u8]| self.fabric.overwrite(run, contents);
-        match call.what {
-            What::Copy(part) => {
+        match call.procedure {
+            Procedure::Copy(part) => {
                 self.place_copied(at, part, reply, place);
             }
-            What::Lend(part) => {
+            Procedure::Lend(part) => {
                 _ = self.place_lent(at, part, reply, records, place);
             }
-            What::Take { chunk, wanted, at_least, .. } => {
+            Procedure::Take { chunk, wanted, at_least, .. } => {
                 let request = self.take_of(chunk, wanted, at_least, purpose);
                 _ = self.place_taken(at, &request, reply, records, place);
             }
@@ -369,8 +369,8 @@ impl<F: Fabric> Coherence<F> {
         let (at, purpose) = (call.lookup.at, call.purpose);
         // By [`Coherence::place_reply`].
         let placed = |_, _: &[u8]| ();
-        match call.what {
-            What::Copy(part) => {
+        match call.procedure {
+            Procedure::Copy(part) => {
                 let read = self.place_copied(at, part, reply, placed);
                 self.count_fetched(part.first, part.count);
                 fabric.own_records(part, scratch.own.run_mut(part));
@@ -383,7 +383,7 @@ impl<F: Fabric> Coherence<F> {
                     }
                 }
             }
-            What::Lend(part) => {
+            Procedure::Lend(part) => {
                 fabric.own_records(part, scratch.own.run_mut(part));
                 match self.place_lent(at, part, reply, &mut scratch.peer, placed) {
                     Ok(lent) => {
@@ -396,7 +396,7 @@ impl<F: Fabric> Coherence<F> {
                     Err(Refused::Busy(_)) => {}
                 }
             }
-            What::Take { chunk, wanted, at_least, link, noticed } => {
+            Procedure::Take { chunk, wanted, at_least, link, noticed } => {
                 let request = self.take_of(chunk, wanted, at_least, purpose);
                 let taken = self.place_taken(at, &request, reply, &mut scratch.peer, placed);
                 if let Ok(Taken { away: Some(seen), .. }) = taken

@@ -35,12 +35,12 @@ struct Call {
     request_bytes: usize,
     /// Most bytes of the reply.
     reply_bytes: usize,
-    what: What,
+    procedure: Procedure,
 }
 
-/// What is called.
+/// The procedure that is called.
 #[derive(Clone, Copy, Debug, Hash)]
-enum What {
+enum Procedure {
     /// [`crate::segment::Segment::merge_diff`].
     Merge,
     /// [`crate::segment::Segment::take`] of blocks whose links were this word.
@@ -98,9 +98,9 @@ impl<F: Fabric> Coherence<F> {
         let lengths = self.exchange_publications(&calls, messages).await;
         let mut batches = Batches::new();
         for ((call, message), length) in calls.iter().zip(&messages.0).zip(lengths) {
-            match call.what {
-                What::Merge => self.end_merging(*call, message, length, exclusive, progress).await,
-                What::Take { link } => {
+            match call.procedure {
+                Procedure::Merge => self.end_merging(*call, message, length, exclusive, progress).await,
+                Procedure::Take { link } => {
                     batches.extend(self.end_taking(*call, link, &message.reply[..length]).await);
                 }
             }
@@ -185,8 +185,8 @@ impl<F: Fabric> Coherence<F> {
         let differences = chunk.blocks(wanted).map(|block| most_difference_bytes(fabric.block_bytes(block)));
         let most = fabric.request_bytes().min(REQUEST_BYTES + differences.sum::<usize>());
         let (blocks, request_bytes) = self.encode_merge(&request, most, &mut message.request);
-        let (reply_bytes, what) = (REPLY_BYTES, What::Merge);
-        Call { chunk, blocks, home, at_least, request_bytes, reply_bytes, what }
+        let (reply_bytes, procedure) = (REPLY_BYTES, Procedure::Merge);
+        Call { chunk, blocks, home, at_least, request_bytes, reply_bytes, procedure }
     }
 
     /// Makes the request to take blocks of a chunk, as many as a reply has space for. The chunk is locked, the records are in `own`.
@@ -209,7 +209,15 @@ impl<F: Fabric> Coherence<F> {
         }
         // Nobody queues behind this process, which has not queued: who comes here waits until it knows what it has got.
         chunk.runs(blocks).for_each(|run| fabric.set_own_links(run, Link::Taking.encode()));
-        Call { chunk, blocks, home, at_least, request_bytes, reply_bytes, what: What::Take { link } }
+        Call {
+            chunk,
+            blocks,
+            home,
+            at_least,
+            request_bytes,
+            reply_bytes,
+            procedure: Procedure::Take { link },
+        }
     }
 
     fn taking(&self, chunk: Chunk, wanted: u64, at_least: Timestamp) -> take::Request {

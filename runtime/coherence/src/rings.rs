@@ -240,7 +240,8 @@ impl<F: Fabric> Segment<'_, F> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::marks::bits::{Bits, Words, now};
+    use crate::marks::bits::{Bits, Words};
+    use crate::maybe_async::expect_ready;
 
     const HOME: Rank = Rank(1);
 
@@ -294,7 +295,7 @@ mod tests {
         fn read(&self) -> Vec<(u64, u64)> {
             let mut chunks = Vec::new();
             marks::peek(self.0.fabric(), MarkKind::Read, &mut chunks);
-            let bits = |chunk| now(marks::take_chunk(self.0.fabric(), MarkKind::Read, chunk));
+            let bits = |chunk| expect_ready(marks::take_chunk(self.0.fabric(), MarkKind::Read, chunk));
             chunks.into_iter().map(|chunk| (chunk.0, bits(chunk))).filter(|(_, bits)| *bits != 0).collect()
         }
     }
@@ -307,10 +308,10 @@ mod tests {
             home.put(Rank(0), &[64 + round, 65 + round, 7]);
             home.put(Rank(2), &[64 + round]);
             assert!(!home.0.rings_are_empty());
-            assert_eq!(now(home.0.segment(HOME).marked_in_rings(Chunk(1))), 3 << round);
-            now(home.0.drain_rings());
+            assert_eq!(expect_ready(home.0.segment(HOME).marked_in_rings(Chunk(1))), 3 << round);
+            expect_ready(home.0.drain_rings());
             assert!(home.0.rings_are_empty());
-            assert_eq!(now(home.0.segment(HOME).marked_in_rings(Chunk(1))), 0);
+            assert_eq!(expect_ready(home.0.segment(HOME).marked_in_rings(Chunk(1))), 0);
             assert_eq!(home.read(), [(0, 1 << 7), (1, 3 << round)]);
             assert_eq!(home.0.fabric().own(Word::RingConsumed(Rank(0))), 3 * (round + 1));
         }
@@ -321,7 +322,7 @@ mod tests {
     fn more_marks_than_there_is_space_for_are_none() {
         let home = Home::new();
         home.put(Rank(2), &[1, 2, 3, 4, 5]);
-        now(home.0.drain_rings());
+        expect_ready(home.0.drain_rings());
     }
 
     #[test]
@@ -329,7 +330,7 @@ mod tests {
         let home = Home::new();
         home.put(Rank(0), &[5, 64, 70, 128]);
         home.0.forget_marks(Extent::new(Block(64), 7));
-        now(home.0.drain_rings());
+        expect_ready(home.0.drain_rings());
         assert_eq!(home.read(), [(0, 1 << 5), (2, 1)]);
     }
 

@@ -6,7 +6,7 @@
 use crate::hooks::hooks;
 use crate::words::process;
 use crate::{rank, size};
-use dsm_memory::threads::Inside;
+use dsm_memory::threads::Quiescent;
 use dsm_observe::checked::Synchronising;
 use dsm_observe::race;
 use dsm_sync::Worker;
@@ -36,7 +36,7 @@ pub fn wait_fork(message: &mut Vec<u64>) -> Option<()> {
 pub fn join(participants: u32) {
     drop(Synchronising::begin());
     if size() > 1 {
-        let _inside = (rank() == 0).then(Inside::begin);
+        let _quiescent = (rank() == 0).then(Quiescent::begin);
         process().join(participants);
     }
 }
@@ -63,7 +63,7 @@ pub fn barrier(participants: u32) {
     if size() == 1 || participants == 1 {
         return;
     }
-    let _inside = Inside::begin();
+    let _quiescent = Quiescent::begin();
     crate::give_up_locks();
     process().barrier(participants);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::words::process;
-use dsm_memory::threads::Inside;
+use dsm_memory::threads::Quiescent;
 use dsm_observe::progress::{Doing, Now};
 
 /// Notifications so far. To be read while the mutex is held.
@@ -13,14 +13,14 @@ pub fn condition_count(name: u64) -> u32 {
 
 /// Waits for a notification after `seen`. It may be another variable's.
 pub fn condition_wait(name: u64, seen: u32) {
-    let _inside = Inside::begin();
+    let _quiescent = Quiescent::begin();
     process().condition_wait(name, seen);
 }
 
 /// The same while `left` says that there is time; whether a notification came.
 pub fn condition_poll(name: u64, seen: u32, left: impl Fn() -> Option<Duration>) -> bool {
     const PAUSE: Duration = Duration::from_micros(100);
-    let _inside = Inside::begin();
+    let _quiescent = Quiescent::begin();
     let _now = Now::begin(Doing::Condition, name, 0);
     while condition_count(name) == seen {
         let Some(left) = left() else { return false };

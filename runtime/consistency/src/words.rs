@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use crate::hooks::hooks;
 use dsm_control::{Fixed, Line, cell, is_mapped, line, post, read_words, send, write_words};
 use dsm_job as job;
-use dsm_memory::threads::Inside;
+use dsm_memory::threads::Quiescent;
 use dsm_memory::{self as memory, fabric};
 use dsm_observe::progress::{self, Doing, Now};
 use dsm_observe::{race, trace};
@@ -144,7 +144,7 @@ fn wait_lock(name: u64, (word, sleepers): (Half, Half), mask: u32, until: impl F
     if cell::look(word, &until) {
         return word.load(Ordering::SeqCst);
     }
-    let _inside = Inside::begin();
+    let _quiescent = Quiescent::begin();
     let _now = Now::begin(Doing::Lock, name, 0);
     cell::wait(word, sleepers, mask, until)
 }
@@ -264,7 +264,7 @@ impl Words for ControlAreas {
         match waiting {
             Waiting::Lock(name) if !word.is_mapped() && !until(seen) => {
                 let _traced = trace::lock(name);
-                let _inside = Inside::begin();
+                let _quiescent = Quiescent::begin();
                 let _now = Now::begin(Doing::Lock, name, 0);
                 cell::wait_change(word, sleepers, mask, seen, until)
             }

@@ -13,7 +13,7 @@ use dsm_coherence::Exclusive;
 use dsm_threads::bias::{Bias, can_fence_all_threads, fence_all_threads};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::threads::Inside;
+use crate::threads::Quiescent;
 
 static BIAS: Bias = Bias::new();
 /// Whether a thread has registered.
@@ -113,7 +113,7 @@ impl Lock {
 
     #[cold]
     fn wait_inside(&self) -> MutexGuard<'_, ()> {
-        let _inside = Inside::begin();
+        let _quiescent = Quiescent::begin();
         self.0.lock()
     }
 

@@ -14,37 +14,37 @@ static KEPT: Mutex<Option<Vec<(String, Serve)>>> = Mutex::new(Some(Vec::new()));
 pub fn spawn(name: &str, serve: Serve) {
     match &mut *KEPT.lock() {
         Some(kept) => kept.push((name.into(), serve)),
-        None => now(name, serve),
+        None => spawn_now(name, serve),
     }
 }
 
 /// [`super::private_range::init`] is done: there may be threads.
 pub fn start() {
     for (name, serve) in KEPT.lock().take().into_iter().flatten() {
-        now(&name, serve);
+        spawn_now(&name, serve);
     }
 }
 
-fn now(name: &str, serve: Serve) {
+fn spawn_now(name: &str, serve: Serve) {
     spawn_service(name, "requests of other processes", serve);
 }
 
 thread_local! {
-    static OWN: Cell<bool> = const { Cell::new(false) };
+    static CREATES_RUNTIME_THREADS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a thread that the calling one makes is the runtime's ([`own`]).
-pub fn is_own() -> bool {
-    OWN.get()
+/// Whether a thread that the calling one makes is the runtime's ([`as_runtime_threads`]).
+pub fn creates_runtime_threads() -> bool {
+    CREATES_RUNTIME_THREADS.get()
 }
 
 /// Stack of a thread of the runtime, bytes.
 const SERVICE_STACK: usize = 1 << 20;
 /// Runs `make`, which makes a thread that never runs user code or cares for itself.
-pub fn own<T>(make: impl FnOnce() -> T) -> T {
-    let outer = OWN.replace(true);
+pub fn as_runtime_threads<T>(make: impl FnOnce() -> T) -> T {
+    let outer = CREATES_RUNTIME_THREADS.replace(true);
     let made = make();
-    OWN.set(outer);
+    CREATES_RUNTIME_THREADS.set(outer);
     made
 }
 
@@ -60,7 +60,7 @@ pub fn spawn_service(name: &str, purpose: &str, serve: impl FnOnce() + Send + 's
 
 /// Runs `make`, which starts threads that never run user code: they get no signals.
 pub fn as_services<T>(make: impl FnOnce() -> T) -> T {
-    without_signals(|| own(make))
+    without_signals(|| as_runtime_threads(make))
 }
 
 /// Runs `make`, which makes a thread, and has it block all signals: these are for the program's threads.

@@ -108,12 +108,12 @@ pub fn pass() {
 }
 
 /// Counts the thread as inside the runtime for the life of the value, if it was in user code.
-pub struct Inside(#[expect(dead_code, reason = "is dropped")] user_code::Inside<'static, Caller>);
+pub struct Quiescent(#[expect(dead_code, reason = "is dropped")] user_code::Quiescent<'static, Caller>);
 
-impl Inside {
+impl Quiescent {
     /// See the type.
     #[inline]
-    pub fn begin() -> Inside {
-        Inside(user_code::Inside::begin(&USER_CODE, &Caller))
+    pub fn begin() -> Quiescent {
+        Quiescent(user_code::Quiescent::begin(&USER_CODE, &Caller))
     }
 }

@@ -103,7 +103,7 @@ impl Helper {
         let thread = std::thread::Builder::new()
             .name(format!("omp-{index}"))
             .stack_size(config::get().native_stack_bytes);
-        let spawned = memory::services::own(|| thread.spawn(move || self.serve(index)));
+        let spawned = memory::services::as_runtime_threads(|| thread.spawn(move || self.serve(index)));
         if let Err(error) = spawned {
             crate::job::die(&format!("cannot start thread {index} of the team: {error}"));
         }

@@ -70,7 +70,7 @@ impl System for Simulated {
         true
     }
 
-    fn are_needless(&mut self, _run: Run) -> bool {
+    fn are_discardable(&mut self, _run: Run) -> bool {
         false
     }
 

@@ -698,17 +698,17 @@ impl<S: System, R: Replacement> Pager<S, R> {
 
     /// At least `count` pages begin to leave, and some more, so that reads and writes are large.
     fn evict(&mut self, count: u32) {
-        let (mut clean, mut stored, mut needless) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut clean, mut stored, mut discardable) = (Vec::new(), Vec::new(), Vec::new());
         for page in self.choose(count.max(BATCH.min(self.limit / FREE_PART)).max(1)) {
-            if self.system.are_needless(Run::single(page)) || self.seeded(Fault::DiscardedNeeded) {
-                needless.push(page);
+            if self.system.are_discardable(Run::single(page)) || self.seeded(Fault::DiscardedNeeded) {
+                discardable.push(page);
             } else if self.entry(page).has(CLEAN) {
                 clean.push(page);
             } else {
                 stored.push(page);
             }
         }
-        for run in runs(&mut needless, IO_PAGES) {
+        for run in runs(&mut discardable, IO_PAGES) {
             self.discard(run);
         }
         for run in runs(&mut clean, IO_PAGES) {

@@ -81,7 +81,7 @@ struct World {
     /// Pages that another process has in memory.
     elsewhere: BTreeSet<u32>,
     /// Pages whose contents nobody needs.
-    needless: BTreeSet<u32>,
+    discardable: BTreeSet<u32>,
 }
 
 impl World {
@@ -163,13 +163,13 @@ impl System for World {
         true
     }
 
-    fn are_needless(&mut self, run: Run) -> bool {
-        run.pages().all(|page| self.needless.contains(&page.0))
+    fn are_discardable(&mut self, run: Run) -> bool {
+        run.pages().all(|page| self.discardable.contains(&page.0))
     }
 
     fn discard(&mut self, run: Run) -> bool {
         let locked = run.pages().any(|page| self.locked.contains(&page.0));
-        if locked || !self.are_needless(run) {
+        if locked || !self.are_discardable(run) {
             return false;
         }
         for page in run.pages() {
@@ -268,8 +268,8 @@ impl<R: Replacement> Simulation<R> {
         let taken = |t: &Thread| t.access.is_some_and(|a| a.path == Path::Peer && a.page == page);
         let path = if self.threads.iter().any(taken) { Path::Program } else { path };
         // Who stores to a page that nobody needs says first that it is needed.
-        let needless = self.pager.system().needless.remove(&page);
-        let access = Access { page, path, stores: needless || random.below(self.store_part) == 0 };
+        let discardable = self.pager.system().discardable.remove(&page);
+        let access = Access { page, path, stores: discardable || random.below(self.store_part) == 0 };
         self.threads[thread] = Thread { access: Some(access), waits: false, phase: 0, last: page };
     }
 
@@ -452,7 +452,7 @@ impl<R: Replacement> Simulation<R> {
             let page = self.random.below(PAGES as usize) as u32;
             // Who accesses it needs it.
             if self.threads.iter().all(|thread| thread.access.is_none_or(|access| access.page != page)) {
-                self.pager.system().needless.insert(page);
+                self.pager.system().discardable.insert(page);
                 self.unknown.insert(page);
             }
         } else if kind == 2 && self.pager.is_starved() {

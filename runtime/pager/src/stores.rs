@@ -179,8 +179,8 @@ mod tests {
     fn dropped(says: bool) {
         loom::model(move || {
             let group = Arc::new(Group::default());
-            let needless = Arc::new(AtomicU64::new(1));
-            let (pages, flag) = (group.clone(), needless.clone());
+            let discardable = Arc::new(AtomicU64::new(1));
+            let (pages, flag) = (group.clone(), discardable.clone());
             let other = thread::spawn(move || {
                 let need = || flag.store(0, Relaxed);
                 if says {
@@ -192,7 +192,7 @@ mod tests {
             });
             let stores = group.stores();
             if stores.exclude() {
-                if needless.load(Relaxed) == 1 {
+                if discardable.load(Relaxed) == 1 {
                     group.memory.store(REMOVED, Relaxed);
                 }
                 stores.admit();

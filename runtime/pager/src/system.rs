@@ -31,7 +31,7 @@ pub trait System {
     fn remove(&mut self, run: Run) -> bool;
 
     /// Whether nobody needs what is in the pages, as far as is known.
-    fn are_needless(&mut self, run: Run) -> bool;
+    fn are_discardable(&mut self, run: Run) -> bool;
 
     /// Takes resident pages out of the memory file if nobody needs what is in them. Returns whether it did. Later they may have any contents.
     fn discard(&mut self, run: Run) -> bool;

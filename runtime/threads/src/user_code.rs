@@ -128,7 +128,7 @@ impl UserCode {
 
     #[cold]
     fn be_held(&self, thread: &impl Thread) {
-        let _inside = Inside::begin(self, thread);
+        let _quiescent = Quiescent::begin(self, thread);
         while self.wanted.load(Ordering::SeqCst) {
             spin_loop();
         }
@@ -143,22 +143,22 @@ impl Default for UserCode {
 
 /// Counts the thread as inside the runtime for the life of the value, if it was in user code.
 #[derive(Debug)]
-pub struct Inside<'a, T: Thread> {
+pub struct Quiescent<'a, T: Thread> {
     threads: &'a UserCode,
     thread: &'a T,
     counted: bool,
 }
 
-impl<'a, T: Thread> Inside<'a, T> {
+impl<'a, T: Thread> Quiescent<'a, T> {
     /// See the type.
-    pub fn begin(threads: &'a UserCode, thread: &'a T) -> Inside<'a, T> {
+    pub fn begin(threads: &'a UserCode, thread: &'a T) -> Quiescent<'a, T> {
         let counted = thread.is_counted();
         threads.leave(thread);
-        Inside { threads, thread, counted }
+        Quiescent { threads, thread, counted }
     }
 }
 
-impl<T: Thread> Drop for Inside<'_, T> {
+impl<T: Thread> Drop for Quiescent<'_, T> {
     fn drop(&mut self) {
         if self.counted {
             self.threads.enter(self.thread);

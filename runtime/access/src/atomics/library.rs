@@ -7,7 +7,7 @@ use dsm_abi::atomic::Update;
 use dsm_coherence::Order;
 use dsm_threads::atomic::is_direct;
 
-use super::{after, after_store, before, exclusive, load_value, poll, update};
+use super::{acquire_for, acquire_for_store, exclusive, load_value, poll, release_for, update};
 use crate::check;
 
 /// A copy of an operand.
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_load(size: usize, object: *mut u8,
         let bytes = || unsafe { std::slice::from_raw_parts(object, size) }.to_vec();
         let old = exclusive(object as usize, size, bytes);
         poll(object as usize, number(&old) as u64);
-        after(order as u32);
+        acquire_for(order as u32);
         old
     };
     // SAFETY: the caller's promise.
@@ -92,9 +92,9 @@ pub unsafe extern "C" fn __dsm_library_atomic_store(
 ) {
     // SAFETY: the caller's promise.
     let new = unsafe { operand(value, size) };
-    before(order as u32);
+    release_for(order as u32);
     replace(object, None, &new);
-    after_store(order as u32);
+    acquire_for_store(order as u32);
 }
 
 /// `__atomic_exchange` of libatomic.
@@ -111,11 +111,11 @@ pub unsafe extern "C" fn __dsm_library_atomic_exchange(
 ) {
     // SAFETY: the caller's promise.
     let new = unsafe { operand(value, size) };
-    before(order as u32);
+    release_for(order as u32);
     let old = replace(object, None, &new);
     // SAFETY: the caller's promise.
     unsafe { result(out, &old) };
-    after(order as u32);
+    acquire_for(order as u32);
 }
 
 /// `__atomic_compare_exchange` of libatomic: whether the object was as `expected`, which becomes what it was if not.
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn __dsm_library_atomic_compare_exchange(
 ) -> bool {
     // SAFETY: the caller's promise.
     let (wanted, new) = unsafe { (operand(expected, size), operand(desired, size)) };
-    before(success as u32);
+    release_for(success as u32);
     let old = replace(object, Some(&wanted), &new);
     let swapped = old == wanted;
     if !swapped {
@@ -141,6 +141,6 @@ pub unsafe extern "C" fn __dsm_library_atomic_compare_exchange(
         // SAFETY: the caller's promise.
         unsafe { result(expected, &old) };
     }
-    after(if swapped { success } else { failure } as u32);
+    acquire_for(if swapped { success } else { failure } as u32);
     swapped
 }

@@ -71,7 +71,8 @@ fn exclusive<R>(address: usize, size: usize, body: impl FnOnce() -> R) -> R {
     result
 }
 
-fn before(order: u32) {
+/// The release before an operation of this order, if there has to be one.
+fn release_for(order: u32) {
     if matches!(order, order::RELEASE | order::ACQ_REL | order::SEQ_CST) {
         RELEASES.set(RELEASES.get().wrapping_add(1));
         sync::release();
@@ -85,8 +86,8 @@ fn acquires(order: u32) -> bool {
     matches!(order, order::ACQUIRE | order::ACQ_REL | order::SEQ_CST)
 }
 
-/// Behind an operation that has loaded.
-fn after(order: u32) {
+/// The acquire behind an operation of this order that has loaded.
+fn acquire_for(order: u32) {
     let acquires = acquires(order);
     if acquires {
         sync::acquire_from_all();
@@ -96,9 +97,9 @@ fn after(order: u32) {
 
 /// Behind a store. It shows the thread nothing that others did, so that there is nothing to acquire, unless an earlier operation has loaded something and did not acquire. OpenMP defines
 /// `atomic write seq_cst` to flush, which is an acquire for such a load.
-fn after_store(order: u32) {
+fn acquire_for_store(order: u32) {
     if LOADED.get() {
-        after(order);
+        acquire_for(order);
     }
 }
 
@@ -369,7 +370,7 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
             deferred::send_all();
             if let Some(value) = sized::read_mapped(shared, block, offset, size as usize) {
                 poll(at, value);
-                after(order);
+                acquire_for(order);
                 return value.into();
             }
             let stored = run(pin!(shared.coherence.has_own_stores(block)));
@@ -397,7 +398,7 @@ fn load_value(address: *mut u8, size: u32, order: u32) -> u128 {
             value
         }
     };
-    after(order);
+    acquire_for(order);
     value
 }
 
@@ -423,9 +424,9 @@ pub unsafe extern "C" fn __dsm_atomic_load(addr: *mut u8, out: *mut u8, size: u3
 pub unsafe extern "C" fn __dsm_atomic_store(addr: *mut u8, value: *mut u8, size: u32, order: u32) {
     // SAFETY: the caller's promise.
     let new = unsafe { get(value, size) };
-    before(order);
+    release_for(order);
     update(addr, size, Update::store(new), order_of(order));
-    after_store(order);
+    acquire_for_store(order);
 }
 
 /// Entry point, see `dsm_abi::entries`.
@@ -476,7 +477,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
     }
     // A sum that others add to as well tells nobody that something else is there.
     if !is_posted {
-        before(order);
+        release_for(order);
     }
     let before_value = update(addr, size, Update::Rmw { op, operand }, order_of(order));
     if !old.is_null() {
@@ -487,7 +488,7 @@ pub unsafe extern "C" fn __dsm_atomic_rmw(
         // The way of spin locks.
         poll(addr as usize, operand as u64);
     }
-    after(order);
+    acquire_for(order);
 }
 
 /// Entry point, see `dsm_abi::entries`.
@@ -510,7 +511,7 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     }
     // SAFETY: as above.
     let (wanted, new) = unsafe { (get(expected, size), get(desired, size)) };
-    before(success);
+    release_for(success);
     let update_by = Update::CompareExchange { expected: wanted, new };
     let old = update(addr, size, update_by, order_of(success.max(failure)));
     // SAFETY: as above.
@@ -519,7 +520,7 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
     if !swapped {
         poll(addr as usize, old as u64);
     }
-    after(if swapped { success } else { failure });
+    acquire_for(if swapped { success } else { failure });
     u32::from(swapped)
 }
 
@@ -527,6 +528,6 @@ pub unsafe extern "C" fn __dsm_atomic_cas(
 #[unsafe(no_mangle)]
 pub extern "C" fn __dsm_atomic_fence(order: u32) {
     std::sync::atomic::fence(Ordering::SeqCst);
-    before(order);
-    after(order);
+    release_for(order);
+    acquire_for(order);
 }

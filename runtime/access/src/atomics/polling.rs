@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use dsm_abi::atomic::order;
 
-use super::before;
+use super::release_for;
 use crate::control::cell;
 use crate::memory;
 use crate::sync::regions;
@@ -108,12 +108,12 @@ pub fn poll(address: usize, value: u64) {
     last.times = last.times.saturating_add(reads);
     last.untimed = last.untimed.saturating_add(reads);
     LAST.set(last);
-    before(order::RELAXED);
+    release_for(order::RELAXED);
     (regions::get().serve_while_polling)();
     if last.untimed >= TIMED {
         let now = Instant::now();
         if last.ended(now, memory::shared().is_some()) {
-            let _inside = memory::threads::Inside::begin();
+            let _quiescent = memory::threads::Quiescent::begin();
             cell::pass_core();
             last.has_core(now, Instant::now());
         }

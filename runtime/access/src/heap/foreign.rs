@@ -57,7 +57,7 @@ thread_local! {
 }
 
 /// Runs `body` unless the thread is in here already.
-fn once(body: impl FnOnce()) {
+fn without_reentry(body: impl FnOnce()) {
     // A handler may have interrupted the heap.
     if !handler::is_over_user_code() && !BUSY.replace(true) {
         body();
@@ -85,7 +85,7 @@ fn outgoing(owner: u32, change: impl FnOnce(&mut Outgoing)) {
 #[inline]
 pub fn before_release() {
     if WAITING.load(Ordering::Relaxed) >= ENOUGH {
-        once(write_buffers);
+        without_reentry(write_buffers);
     }
 }
 
@@ -134,7 +134,7 @@ fn write_buffer(list: &[usize]) -> Option<usize> {
 #[inline]
 pub fn after_release(end: u64) {
     if end > 0 {
-        once(|| announce(end));
+        without_reentry(|| announce(end));
     }
 }
 
@@ -170,7 +170,7 @@ fn post(owner: u32, buffer: usize) -> bool {
 #[inline]
 pub fn after_acquire() {
     if has_arrivals() {
-        once(receive);
+        without_reentry(receive);
     }
 }
 

@@ -305,25 +305,20 @@ fn send_used() {
 
 /// Lists of which the thread has executed all, and that others keep nothing on.
 pub struct Drained {
-    _guards: Many,
+    _guards: HeldLists,
 }
 
-enum Many {
+enum HeldLists {
     None,
-    One {
-        _guard: Guard,
-    },
-    /// As bits.
-    Several {
-        _guards: Vec<Guard>,
-    },
+    One { _guard: Guard },
+    Several { _guards: Vec<Guard> },
 }
 
 /// Has what is kept for the chunks of an extent executed, and keeps more away as long as the value lives. For what may make blocks accessible.
 #[inline]
 pub fn drain(extent: Extent) -> Drained {
     if !ENABLED.load(Ordering::Relaxed) {
-        return Drained { _guards: Many::None };
+        return Drained { _guards: HeldLists::None };
     }
     let first = extent.first.chunk();
     if first != Block(extent.end().0 - 1).chunk() {
@@ -331,13 +326,13 @@ pub fn drain(extent: Extent) -> Drained {
     }
     let mut guard = Guard::lock(list_of(first));
     guard.execute();
-    Drained { _guards: Many::One { _guard: guard } }
+    Drained { _guards: HeldLists::One { _guard: guard } }
 }
 
 /// As [`drain`], for several extents.
 pub fn drain_several(extents: impl Iterator<Item = Extent>) -> Drained {
     if !ENABLED.load(Ordering::Relaxed) {
-        return Drained { _guards: Many::None };
+        return Drained { _guards: HeldLists::None };
     }
     let mut wanted = [0; WORDS];
     for chunk in extents.flat_map(|extent| extent.chunks().map(|part| part.first.chunk()).take(LISTS)) {
@@ -350,7 +345,7 @@ pub fn drain_several(extents: impl Iterator<Item = Extent>) -> Drained {
         guard.execute();
         guard
     });
-    Drained { _guards: Many::Several { _guards: guards.collect() } }
+    Drained { _guards: HeldLists::Several { _guards: guards.collect() } }
 }
 
 /// Runs what may make blocks of a chunk accessible.

@@ -29,11 +29,11 @@ pub struct Operation {
     pub key: Block,
     pub block: Block,
     pub offset: usize,
-    pub what: What,
+    pub kind: OperationKind,
 }
 
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum OperationKind {
     Update(usize, Update),
     /// Operations on one word, whose operands are these bytes of [`List::contents`].
     Series(RmwOp, usize, Range<usize>),
@@ -109,27 +109,32 @@ impl List {
             let before = &mut self.operations[(last - 1 - self.first) as usize];
             if before.block == block
                 && before.offset == offset
-                && let Some(combined) = combine(size, &before.what, update, &mut self.contents)
+                && let Some(combined) = combine(size, &before.kind, update, &mut self.contents)
             {
-                before.what = combined;
+                before.kind = combined;
                 return;
             }
         }
         self.last[remembered] = next + 1;
-        self.operations.push(Operation { key: block, block, offset, what: What::Update(size, update) });
+        self.operations.push(Operation {
+            key: block,
+            block,
+            offset,
+            kind: OperationKind::Update(size, update),
+        });
     }
 
     /// Appends an operation that has contents. No operations in front of it are combined with any behind it.
     pub fn push(
         &mut self,
         (key, block, offset): (Block, Block, usize),
-        what: fn(Range<usize>) -> What,
+        kind: fn(Range<usize>) -> OperationKind,
         contents: &[u8],
     ) {
         let begin = self.contents.len();
         self.contents.extend(contents);
-        let what = what(begin..self.contents.len());
-        self.operations.push(Operation { key, block, offset, what });
+        let kind = kind(begin..self.contents.len());
+        self.operations.push(Operation { key, block, offset, kind });
         self.open = self.first + self.operations.len() as u64;
     }
 
@@ -153,12 +158,14 @@ impl List {
         let chunk = part[0].block.chunk();
         let count = part.iter().take_while(|operation| operation.block.chunk() == chunk).count();
         self.calls.clear();
-        for Operation { block, offset, what, .. } in &part[..count] {
-            let change = match what {
-                What::Update(bytes, update) => Change::Update(*bytes, *update),
-                What::Series(op, bytes, range) => Change::Series(*op, *bytes, &self.contents[range.clone()]),
-                What::Store(range) => Change::Store(&self.contents[range.clone()]),
-                What::Bundle(range) => {
+        for Operation { block, offset, kind, .. } in &part[..count] {
+            let change = match kind {
+                OperationKind::Update(bytes, update) => Change::Update(*bytes, *update),
+                OperationKind::Series(op, bytes, range) => {
+                    Change::Series(*op, *bytes, &self.contents[range.clone()])
+                }
+                OperationKind::Store(range) => Change::Store(&self.contents[range.clone()]),
+                OperationKind::Bundle(range) => {
                     Change::Bundle(Actions::of_encoded(chunk, &self.contents[range.clone()]))
                 }
             };
@@ -189,14 +196,21 @@ impl List {
 
 /// What does what an operation and one behind it do, on a word of so many bytes. `contents`: of the list.
 #[inline]
-fn combine(size: usize, first: &What, second: Update, contents: &mut Vec<u8>) -> Option<What> {
+fn combine(
+    size: usize,
+    first: &OperationKind,
+    second: Update,
+    contents: &mut Vec<u8>,
+) -> Option<OperationKind> {
     use RmwOp::*;
     let Update::Rmw { op, operand: b } = second else { return None };
     let (before, begin) = match first {
-        What::Update(bytes, Update::Rmw { op: other, operand: a }) if (*bytes, *other) == (size, op) => {
+        OperationKind::Update(bytes, Update::Rmw { op: other, operand: a })
+            if (*bytes, *other) == (size, op) =>
+        {
             (Some(*a), contents.len())
         }
-        What::Series(other, bytes, range)
+        OperationKind::Series(other, bytes, range)
             if (*bytes, *other) == (size, op)
                 && range.end == contents.len()
                 && range.len() < MOST_SERIES_BYTES =>
@@ -213,9 +227,9 @@ fn combine(size: usize, first: &What, second: Update, contents: &mut Vec<u8>) ->
                 contents.extend_from_slice(&(a as u64).to_le_bytes());
             }
             contents.extend_from_slice(&(b as u64).to_le_bytes());
-            return Some(What::Series(op, size, begin..contents.len()));
+            return Some(OperationKind::Series(op, size, begin..contents.len()));
         }
         _ => return None,
     };
-    Some(What::Update(size, Update::Rmw { op, operand }))
+    Some(OperationKind::Update(size, Update::Rmw { op, operand }))
 }

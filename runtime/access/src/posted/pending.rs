@@ -13,7 +13,7 @@ use dsm_coherence::calls::actions::ActionList;
 use parking_lot::Mutex;
 
 use super::deferred;
-use super::list::{List, Operation, What};
+use super::list::{List, Operation, OperationKind};
 use crate::memory;
 use dsm_threads::handler::Deferred;
 
@@ -23,28 +23,28 @@ const WORDS: usize = 4096;
 /// Number of lists that are not empty.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// Of all threads.
-static LISTS: Mutex<Vec<Arc<Kept>>> = Mutex::new(Vec::new());
+static LISTS: Mutex<Vec<Arc<PostedOperations>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static OWN: OnceCell<Arc<Kept>> = const { OnceCell::new() };
+    static OWN: OnceCell<Arc<PostedOperations>> = const { OnceCell::new() };
 }
 
-/// What a thread keeps.
+/// Posted operations that a thread keeps.
 #[derive(Debug)]
-struct Kept {
+struct PostedOperations {
     /// Names it in [`Posted`]; not 0.
     id: u64,
     list: Mutex<List>,
 }
 
 /// Runs something on what the calling thread keeps.
-fn with_kept<R>(body: impl FnOnce(&Kept) -> R) -> R {
+fn with_kept<R>(body: impl FnOnce(&PostedOperations) -> R) -> R {
     static LAST_ID: AtomicU64 = AtomicU64::new(0);
     let _deferred = Deferred::begin();
     OWN.with(|own| {
         body(own.get_or_init(|| {
             let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
-            let kept = Arc::new(Kept { id, list: Mutex::new(List::new(WORDS)) });
+            let kept = Arc::new(PostedOperations { id, list: Mutex::new(List::new(WORDS)) });
             LISTS.lock().push(kept.clone());
             kept
         }))
@@ -93,14 +93,14 @@ pub fn post(address: usize, size: usize, update: Update) {
 pub fn store(address: usize, contents: &[u8]) {
     let geometry = memory::get().geometry();
     let (block, offset) = geometry.locate(address);
-    with_own(|list| list.push((block, block, offset), What::Store, contents));
+    with_own(|list| list.push((block, block, offset), OperationKind::Store, contents));
 }
 
 /// Keeps a bundle of operations on a block.
 pub fn bundle(block: Block, operations: &ActionList) {
     let operations = operations.actions(block.chunk());
     let Some(first) = operations.first() else { return };
-    with_own(|list| list.push((block, block, first.offset), What::Bundle, operations.encoded()));
+    with_own(|list| list.push((block, block, first.offset), OperationKind::Bundle, operations.encoded()));
 }
 
 /// Whether two shared addresses lie in one chunk.
@@ -119,9 +119,9 @@ pub fn store_with_flag(stores: &[(usize, &[u8])], flag: usize, size: usize, upda
         list.fence();
         for (address, contents) in stores {
             let (block, offset) = geometry.locate(*address);
-            list.push((key, block, offset), What::Store, contents);
+            list.push((key, block, offset), OperationKind::Store, contents);
         }
-        list.operations.push(Operation { key, block, offset, what: What::Update(size, update) });
+        list.operations.push(Operation { key, block, offset, kind: OperationKind::Update(size, update) });
         list.fence();
     });
 }
@@ -176,7 +176,8 @@ fn flush_all() {
     let lists = {
         let mut lists = LISTS.lock();
         // Of threads that have ended, and left nothing.
-        let is_used = |kept: &Kept| kept.list.try_lock().is_none_or(|list| !list.operations.is_empty());
+        let is_used =
+            |kept: &PostedOperations| kept.list.try_lock().is_none_or(|list| !list.operations.is_empty());
         lists.retain(|kept| Arc::strong_count(kept) > 1 || is_used(kept));
         lists.clone()
     };

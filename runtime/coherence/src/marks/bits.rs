@@ -1,9 +1,6 @@
 //! A fabric for the tests of bit sets: it has their words and nothing else.
 
 use std::fmt::Debug;
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use crate::Fault;
 use crate::fabric::{Fabric, Gate, Word};
@@ -95,14 +92,6 @@ pub struct Bits {
     pub top_words: u64,
     pub words: Words,
     pub fault: Option<Fault>,
-}
-
-/// The output of a function that waits for nothing.
-pub fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => unreachable!("operations on these words are done at once"),
-    }
 }
 
 /// Operations that bit sets do not need.

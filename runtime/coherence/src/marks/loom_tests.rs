@@ -4,8 +4,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
 use loom::thread;
 
-use super::bits::{Bits, Words, now};
+use super::bits::{Bits, Words};
 use super::*;
+use crate::maybe_async::expect_ready;
 
 const ME: Rank = Rank(0);
 
@@ -21,8 +22,10 @@ fn release(fabric: &Bits, kind: MarkKind) -> [u64; 2] {
     let mut found = [0; 2];
     if !fabric.none_marked(&[kind]) {
         let mut chunks = Vec::new();
-        now(scan(fabric, &mut chunks));
-        chunks.iter().for_each(|chunk| found[chunk.0 as usize] |= now(take_chunk(fabric, kind, *chunk)));
+        expect_ready(scan(fabric, &mut chunks));
+        chunks
+            .iter()
+            .for_each(|chunk| found[chunk.0 as usize] |= expect_ready(take_chunk(fabric, kind, *chunk)));
     }
     found
 }
@@ -33,7 +36,7 @@ fn released(kind: MarkKind, chunk: u64, stale: bool, fault: Option<Fault>) {
         let fabric = sets(kind, stale, fault);
         let setter = fabric.clone();
         let thread = thread::spawn(move || match kind {
-            MarkKind::Read => now(set(&*setter, ME, kind, Chunk(chunk), 2)),
+            MarkKind::Read => expect_ready(set(&*setter, ME, kind, Chunk(chunk), 2)),
             _ => set_own(&*setter, kind, Chunk(chunk), 2),
         });
         let first = release(&fabric, kind);
@@ -72,7 +75,7 @@ fn no_mark_of_two_is_lost() {
         let fabric = sets(MarkKind::Read, true, None);
         let threads = [2, 4].map(|mask| {
             let setter = fabric.clone();
-            thread::spawn(move || now(set(&*setter, ME, MarkKind::Read, Chunk(0), mask)))
+            thread::spawn(move || expect_ready(set(&*setter, ME, MarkKind::Read, Chunk(0), mask)))
         });
         let first = release(&fabric, MarkKind::Read);
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -104,7 +107,7 @@ fn a_reader_is_seen_or_sees() {
         let data = Arc::new(AtomicU64::new(0));
         let (reader, source) = (fabric.clone(), data.clone());
         let thread = thread::spawn(move || {
-            now(set(&*reader, ME, MarkKind::Read, Chunk(0), 1));
+            expect_ready(set(&*reader, ME, MarkKind::Read, Chunk(0), 1));
             loom::sync::atomic::fence(loom::sync::atomic::Ordering::SeqCst);
             source.load(loom::sync::atomic::Ordering::Relaxed)
         });

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::bits::{Bits, Words, now};
+use super::bits::{Bits, Words};
 use super::*;
+use crate::maybe_async::expect_ready;
 use crate::types::{Block, CHUNK_BLOCKS, Extent};
 
 const ME: Rank = Rank(1);
@@ -17,7 +18,9 @@ fn bits(levels: u8, top_words: u64) -> Bits {
 fn set_extent(fabric: &Bits, kind: MarkKind, extent: Extent) {
     for part in extent.chunks() {
         match kind {
-            MarkKind::Read | MarkKind::Taken => now(set(fabric, ME, kind, part.first.chunk(), part.mask())),
+            MarkKind::Read | MarkKind::Taken => {
+                expect_ready(set(fabric, ME, kind, part.first.chunk(), part.mask()))
+            }
             _ => set_own(fabric, kind, part.first.chunk(), part.mask()),
         }
     }
@@ -26,18 +29,18 @@ fn set_extent(fabric: &Bits, kind: MarkKind, extent: Extent) {
 /// What a release looks at.
 fn scanned(fabric: &Bits) -> Vec<Chunk> {
     let mut chunks = Vec::new();
-    now(scan(fabric, &mut chunks));
+    expect_ready(scan(fabric, &mut chunks));
     let single = if let [chunk] = chunks[..] { Some(chunk) } else { None };
     // Right guesses and wrong ones.
     for guess in chunks.iter().copied().take(2).chain([Chunk(0)]) {
-        assert_eq!(now(single_chunk(fabric, guess)), single);
+        assert_eq!(expect_ready(single_chunk(fabric, guess)), single);
     }
     chunks
 }
 
 /// What a release does with one set.
 fn take_all(fabric: &Bits, kind: MarkKind) -> Vec<Block> {
-    let take = |chunk: Chunk| chunk.blocks(now(take_chunk(fabric, kind, chunk))).collect::<Vec<_>>();
+    let take = |chunk: Chunk| chunk.blocks(expect_ready(take_chunk(fabric, kind, chunk))).collect::<Vec<_>>();
     scanned(fabric).into_iter().flat_map(take).collect()
 }
 
@@ -56,7 +59,7 @@ fn every_level_leads_to_a_bit_and_is_left_empty() {
             for chunk in edges(levels, top_words) {
                 let fabric = bits(levels, top_words);
                 assert!(fabric.none_marked(&[KIND]));
-                now(set(&fabric, ME, KIND, chunk, 1 << 63));
+                expect_ready(set(&fabric, ME, KIND, chunk, 1 << 63));
                 assert!(!fabric.none_marked(&[KIND]));
                 for level in 0..levels {
                     let index = chunk.0 / 64u64.pow(u32::from(level));
@@ -85,9 +88,9 @@ fn a_summary_stays_as_long_as_it_leads_to_something() {
     let all: Vec<Chunk> = edges(4, 2).into_iter().collect();
     for gone in &all {
         let fabric = bits(4, 2);
-        all.iter().for_each(|chunk| now(set(&fabric, ME, KIND, *chunk, 1)));
-        assert_eq!(now(take_chunk(&fabric, KIND, *gone)), 1);
-        assert_eq!(now(take_chunk(&fabric, KIND, *gone)), 0);
+        all.iter().for_each(|chunk| expect_ready(set(&fabric, ME, KIND, *chunk, 1)));
+        assert_eq!(expect_ready(take_chunk(&fabric, KIND, *gone)), 1);
+        assert_eq!(expect_ready(take_chunk(&fabric, KIND, *gone)), 0);
         let left: Vec<Chunk> = all.iter().copied().filter(|chunk| chunk != gone).collect();
         assert_eq!(scanned(&fabric), left, "without {gone:?}");
     }
@@ -113,19 +116,19 @@ fn kinds_are_scanned_together_and_in_order() {
     let fabric = bits(4, 1);
     let (dirty, read) = ([Chunk(7), Chunk(64), Chunk(70_000)], [Chunk(0), Chunk(64), Chunk(4096)]);
     dirty.iter().rev().for_each(|chunk| set_own(&fabric, MarkKind::Dirty, *chunk, 2));
-    read.iter().rev().for_each(|chunk| now(set(&fabric, ME, MarkKind::Read, *chunk, 4)));
+    read.iter().rev().for_each(|chunk| expect_ready(set(&fabric, ME, MarkKind::Read, *chunk, 4)));
     assert_eq!(scanned(&fabric), [0, 7, 64, 4096, 70_000].map(Chunk));
     let mut peeked = vec![Chunk(1)];
     peek(&fabric, MarkKind::Dirty, &mut peeked);
     assert_eq!(peeked, [1, 7, 64, 70_000].map(Chunk), "appended");
-    assert_eq!(now(take_chunk(&fabric, MarkKind::Read, Chunk(64))), 4);
-    assert_eq!(now(take_chunk(&fabric, MarkKind::Dirty, Chunk(64))), 2, "of one kind at a time");
+    assert_eq!(expect_ready(take_chunk(&fabric, MarkKind::Read, Chunk(64))), 4);
+    assert_eq!(expect_ready(take_chunk(&fabric, MarkKind::Dirty, Chunk(64))), 2, "of one kind at a time");
 }
 
 #[test]
 fn marks_are_where_they_were_set() {
     let fabric = bits(3, 1);
-    now(set(&fabric, Rank(2), KIND, Chunk(5), 1));
+    expect_ready(set(&fabric, Rank(2), KIND, Chunk(5), 1));
     assert!(fabric.none_marked(&[KIND]) && scanned(&fabric).is_empty());
     assert!(fabric.words.left().iter().all(|(at, _)| *at == Rank(2)));
 }

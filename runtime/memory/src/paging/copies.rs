@@ -47,7 +47,7 @@ pub(super) struct JobCopies {
 #[derive(Clone, Copy, Debug, Default)]
 struct Region {
     /// Who had some of the last pages, or may have the next ones: a place in the list.
-    who: usize,
+    candidate: usize,
     /// Failures since.
     failures: u32,
     /// Pages that they are not asked for.
@@ -56,12 +56,12 @@ struct Region {
 
 impl Region {
     fn succeeded(&mut self) {
-        *self = Region { who: self.who, ..Region::default() };
+        *self = Region { candidate: self.candidate, ..Region::default() };
     }
 
     /// One of `count` processes had none of so many pages: the next one is asked, and when all have failed, for fewer and fewer pages.
     fn failed(&mut self, count: usize, pages: usize) {
-        self.who = (self.who + 1) % count;
+        self.candidate = (self.candidate + 1) % count;
         self.failures += 1;
         let rounds = self.failures / count as u32;
         self.skip = pages as u32 * ((1 << rounds.min(8)) - 1).min(MOST_SKIPPED);
@@ -102,16 +102,16 @@ impl JobCopies {
         });
         let missing = |copied: u64| (0..contents.len()).filter(move |at| copied & 1 << at == 0);
         behind.iter().chain(before).fold(0, |copied, (rank, file)| {
-            let there = there(&self.segments, self.geometry, *rank, first, missing(copied));
-            copied | read(file, first, contents, there, into)
+            let present = pages_present(&self.segments, self.geometry, *rank, first, missing(copied));
+            copied | read(file, first, contents, present, into)
         })
     }
 
     /// Asks one process.
     fn copy_far(&self, first: Page, contents: &[Digest], into: &mut [u8]) -> u64 {
-        let who = self.region(first, |region| region.who);
+        let candidate = self.region(first, |region| region.candidate);
         let mut reply = vec![0; CALL_REPLY_BYTES];
-        let length = self.segments.ask(self.far[who], &encode(first, contents), &mut reply);
+        let length = self.segments.ask(self.far[candidate], &encode(first, contents), &mut reply);
         let found = take_answer(&reply[..length], contents.len(), into).unwrap_or(0);
         self.region(first, |region| match found {
             0 => region.failed(self.far.len(), contents.len()),
@@ -140,7 +140,7 @@ impl Copies for JobCopies {
 }
 
 /// Which of some pages behind the first a process of this host has in memory, one bit for each.
-fn there(
+fn pages_present(
     segments: &Segments,
     geometry: &Geometry,
     rank: u32,
@@ -148,7 +148,7 @@ fn there(
     pages: impl Iterator<Item = usize>,
 ) -> u64 {
     let has = |at: &usize| has_page(segments, geometry, rank, Page(first.0 + *at as u32));
-    pages.filter(has).fold(0, |there, at| there | 1 << at)
+    pages.filter(has).fold(0, |present, at| present | 1 << at)
 }
 
 /// Reads pages of a memory file. Returns those that have these contents; both are one bit for each page behind the first.
@@ -211,8 +211,8 @@ pub fn serve(shared: &Shared, request: &[u8], reply: &mut [u8]) -> Option<usize>
     let (first, contents, length) = decode(request, geometry.data_and_metadata().0.end)?;
     let (found_bytes, into) = reply.split_first_chunk_mut::<FOUND_BYTES>()?;
     let into = into.get_mut(..length)?;
-    let there = there(&shared.segments, geometry, rank, first, 0..contents.len());
-    let found = read(shared.own_file, first, &contents, there, into);
+    let present = pages_present(&shared.segments, geometry, rank, first, 0..contents.len());
+    let found = read(shared.own_file, first, &contents, present, into);
     *found_bytes = found.to_le_bytes();
     let mut end = 0;
     for at in (0..contents.len()).filter(|at| found & 1 << at != 0) {

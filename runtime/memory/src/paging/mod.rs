@@ -27,7 +27,7 @@ use crate::job::die;
 use crate::services::{as_services, spawn_service};
 use copies::JobCopies;
 use peers::JobPeers;
-pub(crate) use peers::{Store, need, release_contents};
+pub(crate) use peers::{Store, mark_discardable, unmark_discardable};
 
 /// Why there is no pager.
 #[derive(Debug, Error)]

@@ -21,7 +21,7 @@ enum Set {
     Wanted,
     Stored,
     /// Pages whose contents nobody needs.
-    Needless,
+    Discardable,
     /// [`Stores::gate`].
     Gate,
 }
@@ -143,21 +143,21 @@ impl Drop for Store<'_> {
     }
 }
 
-/// From now on nobody needs what is in these pages, until [`need`].
+/// From now on nobody needs what is in these pages, until [`unmark_discardable`].
 #[cold]
-pub(crate) fn release_contents(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
+pub(crate) fn mark_discardable(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
     for (group, mask) in groups(pages(&offsets)) {
-        word(segments, geometry, at, Set::Needless, group).set(mask);
+        word(segments, geometry, at, Set::Discardable, group).set(mask);
     }
 }
 
 /// From now on pages keep what is stored there. They may have anything now.
 #[cold]
-pub(crate) fn need(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
+pub(crate) fn unmark_discardable(segments: &Segments, geometry: &Geometry, at: u32, offsets: Range<usize>) {
     for (group, mask) in groups(pages(&offsets)) {
-        let needless = word(segments, geometry, at, Set::Needless, group);
-        if needless.load() & mask != 0 {
-            stores(segments, geometry, at, group).change(pause(), || needless.clear(mask));
+        let discardable = word(segments, geometry, at, Set::Discardable, group);
+        if discardable.load() & mask != 0 {
+            stores(segments, geometry, at, group).change(pause(), || discardable.clear(mask));
         }
     }
 }
@@ -223,13 +223,13 @@ impl Peers for JobPeers {
         self.remove_if(run, |group, mask| self.stores(group).stored.load() & mask == 0, remove)
     }
 
-    fn are_needless(&mut self, run: Run) -> bool {
-        groups(run).all(|(group, mask)| self.word(self.rank, Set::Needless, group).load() & mask == mask)
+    fn are_discardable(&mut self, run: Run) -> bool {
+        groups(run).all(|(group, mask)| self.word(self.rank, Set::Discardable, group).load() & mask == mask)
     }
 
-    fn drop_needless(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool {
-        let needless = |group, mask| self.word(self.rank, Set::Needless, group).load() & mask == mask;
-        self.remove_if(run, needless, remove)
+    fn drop_discardable(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool {
+        let discardable = |group, mask| self.word(self.rank, Set::Discardable, group).load() & mask == mask;
+        self.remove_if(run, discardable, remove)
     }
 
     fn set_present(&mut self, run: Run, present: bool) {

@@ -222,7 +222,7 @@ impl TwinPages {
             // Only while none of these twins is needed is their bit taken away, and nobody writes one then.
             if present.load(Ordering::Relaxed) & mask != mask {
                 if self.geometry.is_paged() {
-                    paging::need(&self.segments, self.geometry, at, self.offsets(extent));
+                    paging::unmark_discardable(&self.segments, self.geometry, at, self.offsets(extent));
                 }
                 let new = !present.fetch_or(mask, Ordering::Relaxed) & mask;
                 self.summary(at, group / 64).fetch_or(1 << (group % 64), Ordering::Relaxed);
@@ -280,7 +280,7 @@ impl TwinPages {
             return;
         }
         if self.geometry.is_paged() {
-            paging::release_contents(&self.segments, self.geometry, at, offsets);
+            paging::mark_discardable(&self.segments, self.geometry, at, offsets);
             return self.forget(at, extent);
         }
         // SAFETY: twins of blocks of this process, all in one mapping of the segment; the caller says that nobody uses what is in them.

@@ -312,7 +312,7 @@ fn push(at: u32, element: &[u8]) -> u32 {
                 return *count;
             }
         }
-        let _inside = memory::threads::Inside::begin();
+        let _quiescent = memory::threads::Quiescent::begin();
         control::cell::pass_core();
     }
 }

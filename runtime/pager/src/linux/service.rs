@@ -47,10 +47,10 @@ pub trait Peers: Send {
     fn exclude(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
 
     /// Whether nobody needs what is in the pages.
-    fn are_needless(&mut self, run: Run) -> bool;
+    fn are_discardable(&mut self, run: Run) -> bool;
 
     /// Calls `remove` while nobody can begin to need what is in the pages, unless somebody does. Returns whether it did.
-    fn drop_needless(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
+    fn drop_discardable(&mut self, run: Run, remove: &mut dyn FnMut()) -> bool;
 
     /// Says whether pages are in the memory file. If they are, requests for them are answered.
     fn set_present(&mut self, run: Run, present: bool);
@@ -77,11 +77,11 @@ impl Peers for SingleProcess {
         true
     }
 
-    fn are_needless(&mut self, _run: Run) -> bool {
+    fn are_discardable(&mut self, _run: Run) -> bool {
         false
     }
 
-    fn drop_needless(&mut self, _run: Run, _remove: &mut dyn FnMut()) -> bool {
+    fn drop_discardable(&mut self, _run: Run, _remove: &mut dyn FnMut()) -> bool {
         false
     }
 
@@ -236,12 +236,12 @@ impl<P: Peers> System for Linux<P> {
         self.remove_by(run, P::exclude)
     }
 
-    fn are_needless(&mut self, run: Run) -> bool {
-        self.peers.are_needless(run)
+    fn are_discardable(&mut self, run: Run) -> bool {
+        self.peers.are_discardable(run)
     }
 
     fn discard(&mut self, run: Run) -> bool {
-        self.remove_by(run, P::drop_needless)
+        self.remove_by(run, P::drop_discardable)
     }
 
     fn is_elsewhere(&mut self, page: Page) -> bool {

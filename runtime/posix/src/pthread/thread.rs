@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::key;
 use crate::job::library::next_function;
-use crate::memory::services::{self, own, without_signals};
+use crate::memory::services::{self, as_runtime_threads, without_signals};
 use crate::sync::regions;
 use crate::{config, crash, memory, progress, sync};
 
@@ -112,7 +112,7 @@ pub fn serve_elsewhere(work: impl FnOnce() + Send + 'static) -> ! {
     let limit = if limit.rlim_cur == libc::RLIM_INFINITY { UNLIMITED_STACK } else { limit.rlim_cur as usize };
     let stack = limit.max(config::get().native_stack_bytes);
     let thread = std::thread::Builder::new().stack_size(stack);
-    if let Err(error) = own(|| thread.spawn(work)) {
+    if let Err(error) = as_runtime_threads(|| thread.spawn(work)) {
         crate::job::die(&format!("cannot start the process's thread with a stack of {stack} bytes: {error}"));
     }
     // SAFETY: blocks signals for this thread; the set is initialised by the call before.
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn pthread_create(
 ) -> c_int {
     // SAFETY: the C library's function of this name has this type.
     let create: Create = unsafe { std::mem::transmute(next_function(c"pthread_create", None)) };
-    if services::is_own() || !memory::is_set_up() {
+    if services::creates_runtime_threads() || !memory::is_set_up() {
         // SAFETY: passed on as it came.
         return unsafe { create(thread, attributes, routine, argument) };
     }

@@ -25,7 +25,7 @@ use crate::memory::threads;
 pub use actions::{Action, SIGNALS, follow, on_change, snapshot, stand_by};
 
 /// A signal that waits for the end of what the thread is in.
-struct Kept {
+struct PendingSignal {
     signal: c_int,
     info: libc::siginfo_t,
     context: libc::ucontext_t,
@@ -33,7 +33,7 @@ struct Kept {
 
 // Has no destructor, so it is plain thread-local memory, which handlers may use.
 thread_local! {
-    static KEPT: UnsafeCell<MaybeUninit<Kept>> = const { UnsafeCell::new(MaybeUninit::uninit()) };
+    static KEPT: UnsafeCell<MaybeUninit<PendingSignal>> = const { UnsafeCell::new(MaybeUninit::uninit()) };
 }
 
 /// Signals that an instruction of the thread causes, and `abort`.
@@ -68,7 +68,7 @@ extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut
     if handler::is_deferred() && !SYNCHRONOUS.contains(&signal) {
         // SAFETY: nothing is kept: all signals are blocked from here to the delivery. The kernel passes both records.
         unsafe {
-            let kept = Kept { signal, info: info.read(), context: interrupted.read() };
+            let kept = PendingSignal { signal, info: info.read(), context: interrupted.read() };
             KEPT.with(|place| (*place.get()).write(kept));
             (*interrupted).uc_sigmask = all_but_synchronous();
         }

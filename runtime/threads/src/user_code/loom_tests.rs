@@ -82,8 +82,8 @@ impl Member {
         self.process.threads.leave(self);
     }
 
-    fn inside(&self) -> Inside<'_, Member> {
-        Inside::begin(&self.process.threads, self)
+    fn inside(&self) -> Quiescent<'_, Member> {
+        Quiescent::begin(&self.process.threads, self)
     }
 
     fn check(&self) -> bool {
