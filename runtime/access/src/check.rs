@@ -2,7 +2,7 @@
 //!
 //! In a single process no state byte ever refuses, so nothing here runs but the first test of the range entries.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ops::Range;
 use std::pin::pin;
 
@@ -438,6 +438,18 @@ pub unsafe fn readable_within(address: usize, bound: usize) -> usize {
 pub unsafe fn readable_string(address: usize) -> usize {
     // SAFETY: as the caller says.
     unsafe { readable_within(address, usize::MAX) }
+}
+
+/// Makes a string of the program readable, unless it is null.
+///
+/// # Safety
+/// A string starts there, or it is null.
+pub unsafe fn readable_text(string: *const c_char) -> *const c_char {
+    if !string.is_null() {
+        // SAFETY: as the caller says.
+        unsafe { readable_string(string as usize) };
+    }
+    string
 }
 
 #[allow(missing_docs, reason = "see `dsm_abi::entries`")]

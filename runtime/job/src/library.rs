@@ -1,6 +1,6 @@
-//! Functions of the C library that functions of this process stand in front of.
+//! What there is of the C library: functions that some of this process stand in front of, and `errno`.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 use crate::die;
 
@@ -15,4 +15,18 @@ pub fn next_function(name: &CStr, version: Option<&CStr>) -> *mut c_void {
         die(&format!("the C library has no {}", name.to_string_lossy()));
     }
     found
+}
+
+/// The calling thread's `errno`.
+#[inline]
+pub fn errno() -> c_int {
+    // SAFETY: the thread's own variable.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the calling thread's `errno`.
+#[inline]
+pub fn set_errno(error: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = error };
 }

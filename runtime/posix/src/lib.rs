@@ -9,6 +9,7 @@ pub mod guard;
 pub mod pages;
 pub mod process_state;
 pub mod pthread;
+pub mod segv;
 pub mod signals;
 pub mod stdio;
 

@@ -2,28 +2,20 @@
 
 use std::ffi::{c_int, c_void};
 use std::pin::pin;
-use std::sync::{OnceLock, mpsc};
+use std::sync::mpsc;
 
 use dsm_abi::note::Checking;
 use dsm_abi::part::Part;
 
 use crate::check::{self, Access};
+use crate::job::library::{errno, set_errno};
 use crate::memory::fabric::{revocations, run};
 use crate::memory::protection::{self, Fault, Mode};
 use crate::memory::services::spawn_service;
+use crate::segv::{self, Handler};
 use crate::{config, guard, memory, sync};
 
-/// Bit of the page fault's error code that tells writes apart (x86).
-const WRITE_FAULT: i64 = 2;
-
-struct Previous(libc::sigaction);
-
-// SAFETY: plain values, and a handler that any thread may run.
-unsafe impl Send for Previous {}
-// SAFETY: as above.
-unsafe impl Sync for Previous {}
-
-static PREVIOUS: OnceLock<Previous> = OnceLock::new();
+static HANDLER: Handler = Handler::new(on_fault);
 
 /// Starts protecting; memory is set up, and no user code runs yet.
 pub fn init() {
@@ -38,16 +30,7 @@ pub fn init() {
     if mode == Mode::Guard {
         guard::init();
     }
-    // SAFETY: the action is filled in, and the handler has the signature that SA_SIGINFO demands.
-    let previous = unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_fault as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-        let mut previous = std::mem::zeroed();
-        libc::sigaction(libc::SIGSEGV, &action, &mut previous);
-        previous
-    };
-    let _ = PREVIOUS.set(Previous(previous));
+    HANDLER.install(libc::SA_NODEFER);
     if config::get().protocol.has(Part::MultipleWriters) {
         start_revoking();
     }
@@ -72,9 +55,9 @@ fn start_revoking() {
     let _ = begins.recv();
 }
 
-/// The action before, if `handler` is the one of this module: the program must not see that.
+/// See [`Handler::hidden_action`].
 pub fn hidden_action(handler: usize) -> Option<libc::sigaction> {
-    PREVIOUS.get().filter(|_| handler == on_fault as *const () as usize).map(|previous| previous.0)
+    HANDLER.hidden_action(handler)
 }
 
 fn handle(mode: Mode, fault: Fault) {
@@ -93,26 +76,16 @@ fn handle(mode: Mode, fault: Fault) {
     }
 }
 
-unsafe extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe extern "C" fn on_fault(_signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid description of the fault and the thread's context.
-    let (address, code, pc) = unsafe {
-        let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-        ((*info).si_addr() as usize, registers[libc::REG_ERR as usize], registers[libc::REG_RIP as usize])
-    };
-    if let Some(mode) = protection::mode().filter(|_| memory::is_shared(address)) {
-        // SAFETY: the thread's own variable, which the interrupted code may be about to look at.
-        let errno = unsafe { *libc::__errno_location() };
-        handle(mode, Fault { address, write: code & WRITE_FAULT != 0, pc: pc as usize });
-        // SAFETY: as above.
-        unsafe { *libc::__errno_location() = errno };
+    let fault = unsafe { segv::Fault::of(info, context) };
+    if let Some(mode) = protection::mode().filter(|_| memory::is_shared(fault.address)) {
+        // The interrupted code may be about to look at it.
+        let errno = errno();
+        handle(mode, Fault { address: fault.address, write: fault.is_write(), pc: fault.pc });
+        set_errno(errno);
         return;
     }
     // Not ours: the program's handler, or death, takes it when the instruction is tried again.
-    // SAFETY: puts back the action from before.
-    unsafe {
-        match PREVIOUS.get() {
-            Some(previous) => libc::sigaction(signal, &previous.0, std::ptr::null_mut()),
-            None => libc::signal(signal, libc::SIG_DFL) as c_int,
-        };
-    }
+    HANDLER.restore();
 }

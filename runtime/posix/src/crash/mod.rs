@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::job::child;
 use crate::memory;
+use crate::segv::Fault;
 use crate::sync::regions;
 use line::Line;
 
@@ -78,12 +79,7 @@ struct Crash {
     signal: c_int,
     /// `si_code`: the kernel's reason, or how the signal was sent.
     code: c_int,
-    address: usize,
-    /// The instruction.
-    pc: usize,
-    stack_pointer: usize,
-    /// The page fault's error code.
-    error: i64,
+    fault: Fault,
 }
 
 impl Crash {
@@ -91,17 +87,7 @@ impl Crash {
     /// The records are those that the kernel passes to a handler.
     unsafe fn new(signal: c_int, info: *const libc::siginfo_t, context: *const c_void) -> Crash {
         // SAFETY: as the caller promises.
-        unsafe {
-            let registers = &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
-            Crash {
-                signal,
-                code: (*info).si_code,
-                address: (*info).si_addr() as usize,
-                pc: registers[libc::REG_RIP as usize] as usize,
-                stack_pointer: registers[libc::REG_RSP as usize] as usize,
-                error: registers[libc::REG_ERR as usize],
-            }
-        }
+        unsafe { Crash { signal, code: (*info).si_code, fault: Fault::of(info, context) } }
     }
 
     /// An instruction caused it, and does so again if it is tried again.
@@ -151,7 +137,7 @@ fn report(crash: &Crash) {
     let prefix = format_prefix();
     // Other processes may be writing such lines: these are one piece.
     let mut text = Line::default();
-    arena::with(|| names::describe(&mut text, prefix.text(), crash.pc, &callers(crash)));
+    arena::with(|| names::describe(&mut text, prefix.text(), crash.fault.pc, &callers(crash)));
     add_last_line(&mut text, prefix.text(), core_limit());
     text.write();
     if core_limit() != 0 {
@@ -189,7 +175,8 @@ fn first_line(crash: &Crash) -> Line {
 fn describe(crash: &Crash, line: &mut Line) {
     /// `si_code` of a division of integers by zero.
     const DIVISION: c_int = 1;
-    let &Crash { address, pc, code, .. } = crash;
+    let &Crash { code, fault, .. } = crash;
+    let Fault { address, pc, stack_pointer, .. } = fault;
     match crash.signal {
         libc::SIGABRT => return line.add(format_args!("the program called abort")),
         _ if code <= 0 => return line.add(format_args!("the program sent it to itself")),
@@ -198,16 +185,13 @@ fn describe(crash: &Crash, line: &mut Line) {
         libc::SIGILL => line.add(format_args!("an instruction that the processor does not execute")),
         _ if code == libc::SI_KERNEL => line.add(format_args!("access to what is no address")),
         libc::SIGSEGV => {
-            /// Bits of the error code (x86).
-            const WRITE: i64 = 2;
-            const FETCH: i64 = 16;
-            let verb = match crash.error {
-                error if error & FETCH != 0 => "executes",
-                error if error & WRITE != 0 => "writes",
+            let verb = match fault {
+                fault if fault.is_fetch() => "executes",
+                fault if fault.is_write() => "writes",
                 _ => "reads",
             };
             line.add(format_args!("{verb} address {address:#x}"));
-            if address.abs_diff(crash.stack_pointer) < STACK_REACH {
+            if address.abs_diff(stack_pointer) < STACK_REACH {
                 line.add(format_args!(
                     ", its stack being full (ulimit -s; OMP_STACKSIZE for threads that regions start)"
                 ));
@@ -227,11 +211,13 @@ fn callers(crash: &Crash) -> Vec<usize> {
     // SAFETY: the array has as many elements.
     let count = unsafe { libc::backtrace(frames.as_mut_ptr(), COUNT as c_int) };
     let frames: Vec<usize> = frames[..count.max(0) as usize].iter().map(|f| *f as usize).collect();
-    match frames.iter().position(|frame| *frame == crash.pc) {
+    match frames.iter().position(|frame| *frame == crash.fault.pc) {
         Some(at) => frames[at + 1..].iter().copied().take(FRAMES - 1).collect(),
         // A call of what is no function has only left the return address.
-        // SAFETY: the top of the thread's stack; if it is none, this report ends here.
-        None if crash.address == crash.pc => vec![unsafe { *(crash.stack_pointer as *const usize) }],
+        None if crash.fault.address == crash.fault.pc => {
+            // SAFETY: the top of the thread's stack; if it is none, this report ends here.
+            vec![unsafe { *(crash.fault.stack_pointer as *const usize) }]
+        }
         None => vec![],
     }
 }

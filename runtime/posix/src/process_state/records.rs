@@ -4,8 +4,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::results::{Place, constant, text};
+use super::results::{Place, constant};
 use super::{shared_bytes, shared_object};
+use crate::check::readable_text;
 use crate::{check, sync};
 
 /// A member of a record.
@@ -116,15 +117,21 @@ macro_rules! records {
 
 records! {
     __dsm_getpwent getpwent [] PASSWORDS PASSWORD;
-    __dsm_getpwnam getpwnam [name: *const c_char = text(name)] PASSWORDS PASSWORD;
+    __dsm_getpwnam getpwnam [name: *const c_char = readable_text(name)] PASSWORDS PASSWORD;
     __dsm_getpwuid getpwuid [user: u32 = user] PASSWORDS PASSWORD;
     __dsm_getgrent getgrent [] GROUPS GROUP;
-    __dsm_getgrnam getgrnam [name: *const c_char = text(name)] GROUPS GROUP;
+    __dsm_getgrnam getgrnam [name: *const c_char = readable_text(name)] GROUPS GROUP;
     __dsm_getgrgid getgrgid [group: u32 = group] GROUPS GROUP;
-    __dsm_gethostbyname gethostbyname [name: *const c_char = text(name)] HOSTS HOST;
-    __dsm_getservbyname getservbyname [name: *const c_char = text(name), protocol: *const c_char = text(protocol)] SERVICES SERVICE;
-    __dsm_getservbyport getservbyport [port: c_int = port, protocol: *const c_char = text(protocol)] SERVICES SERVICE;
-    __dsm_getprotobyname getprotobyname [name: *const c_char = text(name)] PROTOCOLS PROTOCOL;
+    __dsm_gethostbyname gethostbyname [name: *const c_char = readable_text(name)] HOSTS HOST;
+    __dsm_getservbyname getservbyname [
+        name: *const c_char = readable_text(name),
+        protocol: *const c_char = readable_text(protocol)
+    ] SERVICES SERVICE;
+    __dsm_getservbyport getservbyport [
+        port: c_int = port,
+        protocol: *const c_char = readable_text(protocol)
+    ] SERVICES SERVICE;
+    __dsm_getprotobyname getprotobyname [name: *const c_char = readable_text(name)] PROTOCOLS PROTOCOL;
     __dsm_getprotobynumber getprotobynumber [number: c_int = number] PROTOCOLS PROTOCOL;
 }
 

@@ -8,6 +8,7 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_ulong};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{shared_bytes, shared_object};
+use crate::check::readable_text;
 use crate::job::library::next_function;
 use crate::stdio::descriptors;
 use crate::{check, memory, sync};
@@ -29,15 +30,6 @@ unsafe extern "C" {
     fn ngettext(one: *const c_char, many: *const c_char, count: c_ulong) -> *mut c_char;
     fn textdomain(domain: *const c_char) -> *mut c_char;
     fn bindtextdomain(domain: *const c_char, directory: *const c_char) -> *mut c_char;
-}
-
-/// Makes a string of the program readable.
-pub(super) unsafe fn text(string: *const c_char) -> *const c_char {
-    if !string.is_null() {
-        // SAFETY: the program passes a string.
-        unsafe { check::readable_string(string as usize) };
-    }
-    string
 }
 
 /// A text of the library as all processes can read it.
@@ -234,7 +226,7 @@ into! {
 unsafe extern "C" fn __dsm_tempnam(directory: *const c_char, prefix: *const c_char) -> *mut c_char {
     // SAFETY: the program's strings, made readable; the result is the library's own until it is freed here.
     unsafe {
-        let name = tempnam(text(directory), text(prefix));
+        let name = tempnam(readable_text(directory), readable_text(prefix));
         if name.is_null() || sync::size() == 1 {
             return name;
         }
@@ -266,8 +258,11 @@ constants! {
     __dsm_dlerror dlerror [];
     __dsm_gai_strerror gai_strerror [error: c_int = error];
     __dsm_hstrerror hstrerror [error: c_int = error];
-    __dsm_textdomain textdomain [domain: *const c_char = text(domain)];
-    __dsm_bindtextdomain bindtextdomain [domain: *const c_char = text(domain), directory: *const c_char = text(directory)];
+    __dsm_textdomain textdomain [domain: *const c_char = readable_text(domain)];
+    __dsm_bindtextdomain bindtextdomain [
+        domain: *const c_char = readable_text(domain),
+        directory: *const c_char = readable_text(directory)
+    ];
 }
 
 unsafe extern "C" {
@@ -287,8 +282,19 @@ macro_rules! messages {
 }
 
 messages! {
-    __dsm_gettext gettext [message: *const c_char = text(message)] message;
-    __dsm_dgettext dgettext [domain: *const c_char = text(domain), message: *const c_char = text(message)] message;
-    __dsm_dcgettext dcgettext [domain: *const c_char = text(domain), message: *const c_char = text(message), category: c_int = category] message;
-    __dsm_ngettext ngettext [one: *const c_char = text(one), many: *const c_char = text(many), count: c_ulong = count] one many;
+    __dsm_gettext gettext [message: *const c_char = readable_text(message)] message;
+    __dsm_dgettext dgettext [
+        domain: *const c_char = readable_text(domain),
+        message: *const c_char = readable_text(message)
+    ] message;
+    __dsm_dcgettext dcgettext [
+        domain: *const c_char = readable_text(domain),
+        message: *const c_char = readable_text(message),
+        category: c_int = category
+    ] message;
+    __dsm_ngettext ngettext [
+        one: *const c_char = readable_text(one),
+        many: *const c_char = readable_text(many),
+        count: c_ulong = count
+    ] one many;
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::{Kind, changed, results};
+use crate::check::readable_text;
 use crate::stdio::descriptors;
 use crate::{check, sync};
 
@@ -16,15 +17,6 @@ unsafe extern "C" {
     fn dsm_rt_cxx_set_terminate(handler: *mut c_void) -> *mut c_void;
     fn dsm_rt_cxx_global_locale(result: *mut c_void, locale: *mut c_void);
     fn dsm_rt_cxx_locale() -> u64;
-}
-
-/// Makes a string of the program readable.
-unsafe fn text(string: *const c_char) -> *const c_char {
-    if !string.is_null() {
-        // SAFETY: the program passes a string.
-        unsafe { check::readable_string(string as usize) };
-    }
-    string
 }
 
 /// A result that is 0 if it worked.
@@ -39,7 +31,7 @@ fn noted(kind: Kind, result: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_chdir(path: *const c_char) -> c_int {
     // SAFETY: the program's path, made readable.
-    noted(Kind::Directory, unsafe { libc::chdir(text(path)) })
+    noted(Kind::Directory, unsafe { libc::chdir(readable_text(path)) })
 }
 
 /// `fchdir`.
@@ -73,7 +65,7 @@ pub fn mask() -> i64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_setlocale(category: c_int, name: *const c_char) -> *mut c_char {
     // SAFETY: the program's name, made readable.
-    let result = unsafe { libc::setlocale(category, text(name)) };
+    let result = unsafe { libc::setlocale(category, readable_text(name)) };
     if !name.is_null() && !result.is_null() {
         changed(Kind::Locale);
     }

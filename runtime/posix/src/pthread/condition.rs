@@ -8,17 +8,14 @@
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
 
-use super::{__dsm_mutex_lock, __dsm_mutex_unlock, spread};
+use super::monitor::is_ours;
+use super::{__dsm_mutex_lock, __dsm_mutex_unlock};
 use crate::job::library::next_function;
-use crate::{check, memory, sync};
+use crate::{check, sync};
 
 /// Version of the functions below in the C library; older ones are for other condition variables.
 const VERSION: Option<&std::ffi::CStr> =
     if cfg!(target_arch = "x86_64") { Some(c"GLIBC_2.3.2") } else { Some(c"GLIBC_2.17") };
-
-fn ours(condition: *mut c_void) -> bool {
-    memory::is_set_up() && spread() && memory::is_shared(condition as usize)
-}
 
 /// Time left until `deadline` of the clock.
 pub(super) fn left(clock: c_int, deadline: &libc::timespec) -> Option<Duration> {
@@ -85,7 +82,7 @@ macro_rules! conditions {
         /// As for the C library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(condition: *mut c_void $(, $arg: $t)*) -> c_int {
-            if ours(condition) {
+            if is_ours(condition) {
                 let body: unsafe fn(*mut c_void $(, $t)*) -> c_int = $body;
                 // SAFETY: the arguments are the program's.
                 return unsafe { body(condition $(, $arg)*) };

@@ -20,6 +20,7 @@ use dsm_threads::handler::{self, Deferred};
 
 use crate::checked;
 use crate::crash::arena;
+use crate::job::library::{errno, set_errno};
 use crate::memory::threads;
 
 pub use actions::{Action, SIGNALS, follow, on_change, snapshot, stand_by};
@@ -58,12 +59,11 @@ fn set_mask(set: &libc::sigset_t) {
 
 /// What the kernel calls for every handler of the program, with all signals blocked.
 extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel's record; the thread's own errno.
+    // SAFETY: the kernel's record.
     if actions::is_for_process_0(signal, unsafe { &*info }) {
         return;
     }
-    // SAFETY: as above.
-    let errno = unsafe { *libc::__errno_location() };
+    let errno = errno();
     let interrupted = context.cast::<libc::ucontext_t>();
     if handler::is_deferred() && !SYNCHRONOUS.contains(&signal) {
         // SAFETY: nothing is kept: all signals are blocked from here to the delivery. The kernel passes both records.
@@ -77,8 +77,7 @@ extern "C" fn interrupt(signal: c_int, info: *mut libc::siginfo_t, context: *mut
         // SAFETY: the kernel's records.
         unsafe { run(signal, info, interrupted) };
     }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
+    set_errno(errno);
 }
 
 /// Signals are kept while a thread has a [`Deferred`]; before the program can have a handler.
@@ -88,15 +87,15 @@ pub fn init() {
 
 /// Runs the handler of the signal that was kept.
 fn deliver() {
-    // SAFETY: a signal is kept; no other can be until the mask is set back. The thread's own errno.
+    let errno = errno();
+    // SAFETY: a signal is kept; no other can be until the mask is set back.
     unsafe {
-        let errno = *libc::__errno_location();
         let mut kept = KEPT.with(|place| (*place.get()).assume_init_read());
         let mask = kept.context.uc_sigmask;
         run(kept.signal, &mut kept.info, &mut kept.context);
         set_mask(&mask);
-        *libc::__errno_location() = errno;
     }
+    set_errno(errno);
 }
 
 /// Calls the program's handler with the mask that it asked for.

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use super::mailbox::{self, Operation};
 use super::{FULLY_BUFFERED, File, fields, registry, setvbuf, stderr, stdin, stdout};
 use crate::job::child;
+use crate::job::library::set_errno;
 use crate::sync;
 
 /// `cookie_io_functions_t` of the GNU C library.
@@ -299,8 +300,7 @@ pub fn close_proxy(owner: u32, file: usize) -> c_int {
 /// Result of a cookie function, with `errno`.
 fn done(result: Result<i64, c_int>) -> i64 {
     result.unwrap_or_else(|error| {
-        // SAFETY: the thread's own errno.
-        unsafe { *libc::__errno_location() = error };
+        set_errno(error);
         -1
     })
 }

@@ -5,6 +5,7 @@ use std::slice;
 
 use super::descriptors::local_descriptor;
 use crate::check;
+use crate::job::library::set_errno;
 
 /// The array with numbers of this process.
 ///
@@ -130,7 +131,7 @@ unsafe fn wait(
     unsafe {
         let sets = Sets::new(end.clamp(0, libc::FD_SETSIZE as c_int), given);
         if !sets.fit() {
-            *libc::__errno_location() = libc::EBADF;
+            set_errno(libc::EBADF);
             return -1;
         }
         let mut own = sets.own();
