@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_void};
 use parking_lot::Mutex;
 
 use crate::memory;
+use crate::memory::geometry::PAGE;
 
-const PAGE: usize = 4096;
 /// What the runtime needs on a stack beside the program, bytes: a miss runs on it.
 const RUNTIME_BYTES: usize = 256 << 10;
 

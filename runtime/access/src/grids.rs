@@ -6,11 +6,12 @@
 
 use std::cell::Cell;
 
+use dsm_coherence::hash::fibonacci;
 use dsm_threads::handler;
 
 use crate::check::{Access, ensure_grid, ensure_joined, has_effect, joined, state_granularity};
 use crate::posted::deferred;
-use crate::window::{BESIDE_MAX, BESIDE_MIN, Surroundings};
+use crate::window::{BESIDE_MAX, BESIDE_MIN, Surroundings, beside};
 use crate::{checked, memory};
 
 /// Places whose grids a thread remembers, a power of two.
@@ -85,31 +86,13 @@ fn end_of(address: usize, len: usize, strides: [(usize, usize); 2]) -> usize {
         .fold(address.wrapping_add(len), |end, (step, count)| end.wrapping_add(step.wrapping_mul(*count)))
 }
 
-/// How many bytes before and behind each repetition of a grid are valid, where `around` tells that for the first and the last byte of one; `None` if it does not for one.
-fn beside(
-    address: usize,
-    len: usize,
-    [(step, count), (outer_step, outer_count)]: [(usize, usize); 2],
-    around: impl Fn(usize, usize) -> Option<(usize, usize)>,
-) -> Option<(usize, usize)> {
-    let (mut before, mut behind) = (usize::MAX, usize::MAX);
-    for j in 0..=outer_count {
-        for i in 0..=count {
-            let first = address.wrapping_add(i.wrapping_mul(step)).wrapping_add(j.wrapping_mul(outer_step));
-            let beside = around(first, first.wrapping_add(len - 1))?;
-            (before, behind) = (before.min(beside.0), behind.min(beside.1));
-        }
-    }
-    Some((before, behind))
-}
-
 thread_local! {
     static GRIDS: [Cell<Grids>; PLACES] = const { [const { Cell::new(Grids::NONE) }; PLACES] };
 }
 
 fn slot_of(place: usize) -> usize {
-    // Multiplicative hashing: places of one loop lie side by side.
-    (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> (usize::BITS - PLACES.ilog2())
+    // Places of one loop lie side by side.
+    fibonacci(place as u64, PLACES.ilog2()) as usize
 }
 
 /// [`ensure_grid`](crate::check::ensure_grid), of the access that returns to `place`.

@@ -42,12 +42,8 @@ impl Walk {
         (step, count): (usize, usize),
         around: impl Fn(usize, usize) -> (usize, usize),
     ) -> Walk {
-        let (mut before, mut behind) = (usize::MAX, usize::MAX);
-        for i in 0..=count {
-            let first = address.wrapping_add(i.wrapping_mul(step));
-            let beside = around(first, first.wrapping_add(len - 1));
-            (before, behind) = (before.min(beside.0), behind.min(beside.1));
-        }
+        let sides = beside(address, len, [(step, count), (0, 0)], |first, last| Some(around(first, last)));
+        let (before, behind) = sides.unwrap_or_default();
         let (first, last) = (address.saturating_sub(before), address.saturating_add(behind));
         Walk {
             first: first as u64,
@@ -218,6 +214,24 @@ impl Surroundings {
         }
         Some((first - from, to - last))
     }
+}
+
+/// How many bytes before and behind each repetition of a grid are valid, where `around` tells that for the first and the last byte of one; `None` if it does not for one.
+pub(crate) fn beside(
+    address: usize,
+    len: usize,
+    [(step, count), (outer_step, outer_count)]: [(usize, usize); 2],
+    around: impl Fn(usize, usize) -> Option<(usize, usize)>,
+) -> Option<(usize, usize)> {
+    let (mut before, mut behind) = (usize::MAX, usize::MAX);
+    for j in 0..=outer_count {
+        for i in 0..=count {
+            let first = address.wrapping_add(i.wrapping_mul(step)).wrapping_add(j.wrapping_mul(outer_step));
+            let beside = around(first, first.wrapping_add(len - 1))?;
+            (before, behind) = (before.min(beside.0), behind.min(beside.1));
+        }
+    }
+    Some((before, behind))
 }
 
 /// The private memory around a range that starts in it.

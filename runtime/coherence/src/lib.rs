@@ -43,6 +43,7 @@ mod expire;
 pub mod fabric;
 mod fast_path;
 pub mod fault;
+pub mod hash;
 mod history;
 mod home_migration;
 mod inspect;

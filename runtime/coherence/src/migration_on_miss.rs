@@ -11,6 +11,7 @@
 
 use crate::calls::take::{self, Claim, Taken};
 use crate::fabric::{Fabric, MarkKind, Word};
+use crate::hash::fibonacci;
 use crate::link::Link;
 use crate::overwrite::Purpose;
 use crate::records::{Blocked, Records};
@@ -27,7 +28,7 @@ const FIRST_TOUCHES: u64 = 16;
 
 /// Whether a miss for loads that migrates a home in this version leaves it write-protected, to find out whether the block is still stored to: one version in 16.
 pub(crate) fn is_trial(version: Timestamp) -> bool {
-    version.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 == 0
+    fibonacci(version, 4) == 0
 }
 
 pub(crate) fn hint(kind: MarkKind, chunk: Chunk) -> Word {

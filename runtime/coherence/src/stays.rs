@@ -8,6 +8,7 @@
 
 use crate::Coherence;
 use crate::fabric::{Fabric, MarkKind};
+use crate::hash::fibonacci;
 use crate::migration_on_miss::hint;
 use crate::types::Chunk;
 
@@ -81,7 +82,7 @@ impl<F: Fabric> Coherence<F> {
         }
         let before = self.stays(chunk);
         let mut now = before;
-        now.leave(blocks, (self.clock() ^ chunk.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61 == 0);
+        now.leave(blocks, fibonacci(self.clock() ^ chunk.0, 3) == 0);
         self.set_stays(chunk, before, now);
     }
 }

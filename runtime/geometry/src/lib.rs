@@ -25,6 +25,7 @@ pub use layout::{Observed, Shape};
 use std::ops::Range;
 
 use dsm_abi::layout::PEER_BASE;
+use dsm_abi::state::PAGE_SHIFT;
 use dsm_coherence::{CHUNK_BLOCKS, MarkKind};
 
 use blocks::BlockMap;
@@ -42,7 +43,7 @@ pub const MARK_LEVELS: usize = 8;
 /// Words for each 64 pages of a pager.
 pub const PAGING_WORDS: usize = 5;
 /// Unit of memory, bytes.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = 1 << PAGE_SHIFT;
 /// Bytes of the counts of twins' pages: a cache line.
 const TWIN_COUNTS: usize = 64;
 /// Bytes of the control area of each segment; laid out by `sync`.

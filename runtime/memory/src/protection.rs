@@ -20,10 +20,9 @@ use dsm_abi::state::{PAGE_SHIFT, READ_LIMIT, WRITABLE};
 use parking_lot::Mutex;
 
 use crate::config::{self, RaceMode};
+use crate::geometry::PAGE;
 use crate::table::StateTable;
 use crate::{executable, image, job};
-
-const PAGE: usize = 1 << PAGE_SHIFT;
 
 /// What protection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

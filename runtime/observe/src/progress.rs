@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use dsm_abi::progress::{self, ALWAYS, RECORD_BYTES, RECORD_WORDS, thread as word};
+use dsm_coherence::hash::fibonacci;
 
 pub use dsm_abi::progress::Doing;
 
@@ -266,7 +267,7 @@ pub fn miss(address: usize, bytes: usize) {
 #[cold]
 fn sample(number: u64, address: usize) {
     if number.is_multiple_of(8) {
-        let place = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % progress::SAMPLES;
+        let place = fibonacci(number, 32) as usize % progress::SAMPLES;
         word(progress::SAMPLED + place).store(address as u64, Relaxed);
     }
 }

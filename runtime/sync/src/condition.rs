@@ -3,12 +3,14 @@
 //! Variables that share a counter wake each other's waiters, which POSIX allows ("spurious wakeups"); so no name is kept, and a variable
 //! needs neither a beginning nor an end. The idea is that of the parking lots of WebKit and of Linux's futexes.
 
+use dsm_coherence::hash::fibonacci;
+
 use crate::words::{ALL, Cell, LINE, Waiting, Words};
 use crate::{Fault, Process};
 
 impl<W: Words> Process<'_, W> {
     fn condition(self, name: u64) -> Cell<W::Line> {
-        let hash = name.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let hash = fibonacci(name, 32);
         let slot = hash as usize % W::LAYOUT.condition_slots;
         Cell::first(self.words.line(0, W::LAYOUT.conditions + slot * LINE))
     }

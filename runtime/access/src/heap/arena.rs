@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use super::extents::Extents;
 use super::slabs::{SlabObjects, Slabs};
+pub use crate::memory::geometry::PAGE;
 
-/// Unit of extents, bytes.
-pub const PAGE: usize = 4096;
+/// Pages of a slab.
 const SLAB_PAGES: usize = 16;
 /// Bytes of a slab, which lies at a multiple of that.
 pub const SLAB_BYTES: usize = PAGE * SLAB_PAGES;

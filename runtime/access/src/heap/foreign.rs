@@ -14,7 +14,7 @@ use dsm_threads::handler;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 
-use super::arena::PAGE;
+use crate::memory::geometry::PAGE;
 use crate::{check, sync};
 
 /// Buffers that wait for a process.

@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use super::arena::PAGE;
 use crate::job::child;
+use crate::memory::geometry::PAGE;
 use crate::{control, memory, sync};
 
 /// Bytes of an allocation for each byte in front of it that belongs to no object, at least.

@@ -12,6 +12,7 @@ use std::pin::pin;
 
 use dsm_abi::atomic::{RmwOp, Update};
 use dsm_coherence::calls::actions::{Action, ActionList, Actions, Change};
+use dsm_coherence::hash::fibonacci;
 use dsm_coherence::{Block, Chunk};
 
 use crate::memory;
@@ -93,9 +94,7 @@ impl List {
         if self.last.is_empty() {
             self.last.resize(self.words, 0);
         }
-        // Fibonacci hashing.
-        let hash = (address as u64 >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.words.ilog2());
-        hash as usize
+        fibonacci(address as u64 >> 2, self.words.ilog2()) as usize
     }
 
     /// Appends an operation on a word, which lies at an offset in a block, or combines it with the last one on that word.

@@ -9,6 +9,8 @@
 //! the turn of a ticket. So a thread has a lock once the name is there in the thread's turn. One that found a slot and loses it to an eviction before
 //! gives its ticket back, see [`super::queue`].
 
+use dsm_coherence::hash::fibonacci;
+
 use super::slot::{ANY, Slot};
 use super::stripe::Stripe;
 use crate::words::{LINE, Words};
@@ -27,7 +29,7 @@ pub(super) fn scatter(name: u64) -> u64 {
 #[inline(always)]
 pub(super) fn home_of(name: u64, slots: usize) -> usize {
     let region = name >> 20;
-    ((name >> 3).wrapping_add(region.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40)) as usize % slots
+    ((name >> 3).wrapping_add(fibonacci(region, 24))) as usize % slots
 }
 
 /// All slots, of so many, where the name may be, its home first.
