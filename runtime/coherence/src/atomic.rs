@@ -18,7 +18,7 @@ use crate::open::Order;
 use crate::overwrite::Purpose;
 use crate::records::Blocked;
 use crate::release::Progress;
-use crate::scratch::ScratchGuard;
+use crate::scratch::{Scratch, ScratchGuard};
 use crate::segment::{Busy, Seen};
 use crate::types::{Block, Chunk, Extent, Notice, Rank, Timestamp};
 use crate::{Coherence, Fault, abi, marks};
@@ -558,12 +558,7 @@ impl<F: Fabric> Coherence<F> {
             let locked = fabric.lock_chunk(chunk).await;
             let sequence = self.lock_records(chunk).await;
             if self.own_homes(chunk).all & block.bit() != 0 {
-                self.set_write_protected(chunk, block.bit(), false);
-                if accessible || !self.is_refused(block) {
-                    self.permit(block);
-                }
-                let result = body.await;
-                self.permit(block);
+                let result = self.critical_at_home(block, accessible, body).await;
                 self.unlock_records(chunk, sequence);
                 break result;
             }
@@ -585,40 +580,60 @@ impl<F: Fabric> Coherence<F> {
                 fabric.wait_change(self.me(), Word::Link(block), word).await;
                 continue;
             }
-            if matches!(fabric.state(block), abi::READABLE | abi::WRITABLE) {
-                // Model checkers execute few operations.
-                let operations = if F::SYNCHRONOUS { OPERATIONS_BESIDE_COPY } else { 2 };
-                self.updates().record_taken(block, operations);
-            }
-            let writable = accessible || !self.is_refused(block);
-            let becomes = if writable { abi::WRITABLE } else { abi::COLD };
-            let mut requests = self.begin_locking(chunk, block.bit(), becomes, &scratch.own);
-            drop(locked);
-            let mut progress = Progress::new(self.clock() + 1, false);
-            let batch = self
-                .next_batch(&mut requests, progress.version, scratch)
-                .await
-                .expect("one block is requested");
-            let wr_ts = batch.version;
-            self.list(chunk, block.bit(), wr_ts, &mut progress);
-            self.publish(&mut progress);
-            let locked = fabric.lock_chunk(chunk).await;
-            if writable {
-                self.permit(block);
-            }
-            let result = body.await;
-            match fabric.state(block) {
-                // Nobody has a copy of the version that came with the home.
-                abi::COLD if !fabric.watches_writes() => {
-                    fabric.set_state(Extent::single(block), abi::WRITABLE)
-                }
-                _ => self.permit(block),
-            }
-            drop(locked);
-            self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
-            break result;
+            break self.critical_with_home_taken(block, accessible, locked, scratch, body).await;
         };
         drop(gate);
+        result
+    }
+
+    /// A critical section on a block whose home is here. The chunk and its records are locked.
+    async fn critical_at_home<R>(&self, block: Block, accessible: bool, body: impl Future<Output = R>) -> R {
+        self.set_write_protected(block.chunk(), block.bit(), false);
+        if accessible || !self.is_refused(block) {
+            self.permit(block);
+        }
+        let result = body.await;
+        self.permit(block);
+        result
+    }
+
+    /// A critical section on a block whose home is elsewhere, and comes here. `locked`: the chunk, whose own links are in `scratch`. The publish gate is locked.
+    async fn critical_with_home_taken<R>(
+        &self,
+        block: Block,
+        accessible: bool,
+        locked: F::Guard<'_>,
+        scratch: &mut Scratch,
+        body: impl Future<Output = R>,
+    ) -> R {
+        let (fabric, chunk) = (&self.fabric, block.chunk());
+        if matches!(fabric.state(block), abi::READABLE | abi::WRITABLE) {
+            // Model checkers execute few operations.
+            let operations = if F::SYNCHRONOUS { OPERATIONS_BESIDE_COPY } else { 2 };
+            self.updates().record_taken(block, operations);
+        }
+        let writable = accessible || !self.is_refused(block);
+        let becomes = if writable { abi::WRITABLE } else { abi::COLD };
+        let mut requests = self.begin_locking(chunk, block.bit(), becomes, &scratch.own);
+        drop(locked);
+        let mut progress = Progress::new(self.clock() + 1, false);
+        let batch =
+            self.next_batch(&mut requests, progress.version, scratch).await.expect("one block is requested");
+        let wr_ts = batch.version;
+        self.list(chunk, block.bit(), wr_ts, &mut progress);
+        self.publish(&mut progress);
+        let locked = fabric.lock_chunk(chunk).await;
+        if writable {
+            self.permit(block);
+        }
+        let result = body.await;
+        match fabric.state(block) {
+            // Nobody has a copy of the version that came with the home.
+            abi::COLD if !fabric.watches_writes() => fabric.set_state(Extent::single(block), abi::WRITABLE),
+            _ => self.permit(block),
+        }
+        drop(locked);
+        self.unlock(chunk, block.bit(), true, wr_ts, &mut scratch.own).await;
         result
     }
 

@@ -32,9 +32,9 @@ const SEEN_WORDS: usize = 3 + ReleaseToken::WORDS;
 /// Instead of a slot: the lock has none.
 const NONE: u64 = u64::MAX;
 
-fn request<const WORDS: usize>(what: u8, words: [u64; WORDS]) -> ([u8; 2 + 8 * 8], usize) {
+fn request<const WORDS: usize>(operation: u8, words: [u64; WORDS]) -> ([u8; 2 + 8 * 8], usize) {
     let mut request = [0; 2 + 8 * 8];
-    request[..2].copy_from_slice(&[KIND, what]);
+    request[..2].copy_from_slice(&[KIND, operation]);
     write(&words, &mut request[2..]);
     (request, 2 + 8 * WORDS)
 }
@@ -66,10 +66,10 @@ fn decode(words: &[u64]) -> Seen {
 fn ask<W: Words, const WORDS: usize, const REPLY: usize>(
     process: Process<'_, W>,
     at: u32,
-    what: u8,
+    operation: u8,
     sent: [u64; WORDS],
 ) -> [u64; REPLY] {
-    let (request, length) = request(what, sent);
+    let (request, length) = request(operation, sent);
     let mut reply = [0; REPLY_BYTES];
     let length = process.words.ask(at, &request[..length], &mut reply);
     words(&reply[..length]).expect("a reply has its length")
@@ -79,10 +79,10 @@ fn ask<W: Words, const WORDS: usize, const REPLY: usize>(
 fn tell<W: Words, const WORDS: usize>(
     process: Process<'_, W>,
     at: u32,
-    what: u8,
+    operation: u8,
     sent: [u64; WORDS],
 ) -> Option<u64> {
-    let (request, length) = request(what, sent);
+    let (request, length) = request(operation, sent);
     if process.words.is_traced() {
         let mut reply = [0; REPLY_BYTES];
         let length = process.words.ask_to_acquire(at, &request[..length], &mut reply);
@@ -166,10 +166,25 @@ pub(crate) fn fork<W: Words>(process: Process<'_, W>, to: u32, message: &[u64]) 
 /// Executes a request on the own words; returns the length of the reply, or nothing if no process makes such a request. `reply` has at least
 /// [`REPLY_BYTES`].
 pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]) -> Option<usize> {
-    let [KIND, what, ref sent @ ..] = *request else { return None };
-    let slot = |index: u64| (index < W::LAYOUT.lock_slots as u64).then(|| process.slot(index as usize));
-    let rank = |rank: u64| u32::try_from(rank).ok().filter(|rank| *rank < process.words.size());
-    match what {
+    let [KIND, operation, ref sent @ ..] = *request else { return None };
+    match operation {
+        SIGNAL | SIGNAL_WITH_TASKS | ARRIVE | FORK => serve_barrier(process, operation, sent, reply),
+        _ => serve_lock(process, operation, sent, reply),
+    }
+}
+
+fn rank_of<W: Words>(process: Process<'_, W>, word: u64) -> Option<u32> {
+    u32::try_from(word).ok().filter(|rank| *rank < process.words.size())
+}
+
+/// Requests about locks.
+fn serve_lock<W: Words>(
+    process: Process<'_, W>,
+    operation: u8,
+    sent: &[u8],
+    reply: &mut [u8],
+) -> Option<usize> {
+    match operation {
         ENQUEUE => {
             let [name] = words(sent)?;
             let mut answer = [0; 2 + SEEN_WORDS];
@@ -182,7 +197,8 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
         }
         LOOK => {
             let [index] = words(sent)?;
-            Some(write(&encode(slot(index)?.look(process.words)), reply))
+            let slot = (index < W::LAYOUT.lock_slots as u64).then(|| process.slot(index as usize))?;
+            Some(write(&encode(slot.look(process.words)), reply))
         }
         FIND => {
             let [name] = words(sent)?;
@@ -192,7 +208,7 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
         }
         HAND_OVER => {
             let sent: [u64; 2 + ReleaseToken::WORDS] = words(sent)?;
-            let (rank, token) = (rank(sent[1])?, ReleaseToken(*sent[2..].first_chunk()?));
+            let (rank, token) = (rank_of(process, sent[1])?, ReleaseToken(*sent[2..].first_chunk()?));
             // The slot of a lock that is held stays its own, and the turn is that of the holder. A lock without a slot has ended.
             if let Some(slot) = process.find(sent[0]) {
                 slot.hand_over(process.words, rank, token, slot.serving(process.words).wrapping_add(1));
@@ -201,7 +217,7 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
         }
         CACHE => {
             let [from, name] = words(sent)?;
-            Some(write(&[process.place_caching(rank(from)?, name).into()], reply))
+            Some(write(&[process.place_caching(rank_of(process, from)?, name).into()], reply))
         }
         REVOKE => {
             let [name] = words(sent)?;
@@ -212,16 +228,28 @@ pub fn serve<W: Words>(process: Process<'_, W>, request: &[u8], reply: &mut [u8]
             process.place_forget(process.words.rank(), name);
             Some(0)
         }
+        _ => None,
+    }
+}
+
+/// Requests about barriers and parallel regions.
+fn serve_barrier<W: Words>(
+    process: Process<'_, W>,
+    operation: u8,
+    sent: &[u8],
+    reply: &mut [u8],
+) -> Option<usize> {
+    match operation {
         SIGNAL | SIGNAL_WITH_TASKS => {
             let [round, state] = words(sent)?;
             let round = usize::try_from(round).ok().filter(|round| *round < ROUNDS)?;
-            let with_tasks = what == SIGNAL_WITH_TASKS;
+            let with_tasks = operation == SIGNAL_WITH_TASKS;
             let count = process.place_signal(process.words.rank(), round, state, with_tasks);
             Some(write(&[count.into()], reply))
         }
         ARRIVE => {
             let [from, state] = words(sent)?;
-            process.place_arrival(rank(from)?, state);
+            process.place_arrival(rank_of(process, from)?, state);
             Some(write(&[0], reply))
         }
         FORK => {

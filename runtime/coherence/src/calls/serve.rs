@@ -11,9 +11,10 @@ use super::wire::{
 };
 use super::{Landing, batch, copy, lend, merge_diff, read, redirect, signature, take, update};
 use crate::fabric::Fabric;
+use crate::records::Records;
 use crate::scratch::ScratchGuard;
-use crate::segment::{Busy, Segment};
-use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Rank, Timestamp};
+use crate::segment::{Busy, Seen, Segment};
+use crate::types::{Block, CHUNK_BLOCKS, Chunk, Extent, Notice, Rank, Timestamp};
 
 /// Versions that no process comes to.
 const LATE: Timestamp = 1 << 62;
@@ -29,158 +30,221 @@ pub async fn serve<F: Fabric>(
     request: &[u8],
     reply: &mut [u8],
 ) -> Result<usize, Malformed> {
-    let (head, mut rest) = Reader::new(request)?;
+    let (head, rest) = Reader::new(request)?;
     let segment = Segment { fabric, at };
     let scratch = &mut *ScratchGuard::new();
-    let (own, peer) = (&mut scratch.own, &mut scratch.peer);
+    if let RequestHead::Signature { cursor } = head {
+        return Ok(serve_signature(&segment, cursor, &mut scratch.fresh, reply).await);
+    }
     let (result, contents) = reply.split_at_mut(RESULT_BYTES);
     let capacity = contents.len();
-    let mut landing = Landing::Buffer(contents, 0);
-    let length = match head {
-        RequestHead::Lend { first, count, min, renews } => {
-            if min >= LATE {
-                return Err(Malformed);
-            }
-            let part = extent(fabric, first, count, capacity)?;
-            if renews {
-                rest.get_versions(part, own)?;
-            }
-            let request = lend::Request { part, min, held: renews.then_some(&*own) };
-            match segment.lend(&request, peer, &mut landing).await {
-                Ok(Lent { count, fetched }) => {
-                    let mut writer = Writer::new(result, &Answer::Lent { count, fetched });
-                    writer.put_records(Extent::new(part.first, count), peer);
-                    writer.length
-                }
-                Err(Refused::Busy(Busy { seen, .. })) => Writer::new(result, &Answer::Busy { seen }).length,
-                Err(Refused::Away(seen)) => Writer::new(result, &Answer::Away(seen)).length,
-            }
-        }
-        RequestHead::Copy { first, count } => {
-            let part = extent(fabric, first, count, capacity)?;
-            rest.get_versions(part, own)?;
-            let blocks = segment.copy(&copy::Request { part, versions: own }, &mut landing).await;
-            Writer::new(result, &Answer::Copied { blocks }).length
-        }
-        RequestHead::Redirect { block, seen, to } => {
-            if !fabric.has_chunk(Block(block).chunk()) || to >= fabric.size() || to == at.0 {
-                return Err(Malformed);
-            }
-            let request = redirect::Request { block: Block(block), seen, to: Rank(to) };
-            Writer::new(result, &Answer::Redirected(segment.redirect(&request).await)).length
-        }
-        RequestHead::Signature { cursor } => {
-            let request = signature::Request { cursor, state: None };
-            let read = segment.signature(&request, &mut scratch.fresh).await;
-            let notices = &scratch.fresh;
-            // Notices follow the head; contents come with other calls.
-            let writer = match read {
-                None => Writer::new(result, &Answer::Nothing),
-                Some(_) if HEAD_BYTES + notices.len() * NOTICE_BYTES > RESULT_BYTES + capacity => {
-                    Writer::new(result, &Answer::TooMany)
-                }
-                Some((min_wr_ts, state)) => {
-                    let count = notices.len() as u64;
-                    let mut writer = Writer::new(reply, &Answer::Notices { count, min_wr_ts, state });
-                    notices.iter().for_each(|notice| writer.put_notice(notice));
-                    writer
-                }
-            };
-            return Ok(writer.length);
-        }
-        RequestHead::Take { to, chunk, wanted, at_least, claim } => {
-            if wanted == 0 || at_least >= LATE || to >= fabric.size() || to == at.0 {
-                return Err(Malformed);
-            }
-            let chunk = Chunk(chunk);
-            if !fabric.has_chunk(chunk)
-                || wanted.count_ones() as usize * fabric.block_bytes(chunk.span(wanted).first) > capacity
-            {
-                return Err(Malformed);
-            }
-            let request = take::Request { to: Rank(to), chunk, wanted, at_least, claim };
-            match segment.take(&request, peer, &mut landing).await {
-                Ok(taken) => {
-                    let mut writer = Writer::new(result, &Answer::Taken(taken));
-                    writer.put_records(chunk.span(wanted), peer);
-                    writer.length
-                }
-                Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
-            }
-        }
-        RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least } => {
-            let block = Block(block);
-            let update = operation_of(operation, operand, expected)?;
-            let bytes = part_of_block(fabric, block, offset, bytes)?;
-            if at_least >= LATE || !applies_to(update, bytes) {
-                return Err(Malformed);
-            }
-            let request = update::Request {
-                block,
-                offset: offset as usize,
-                bytes,
-                update,
-                at_least,
-                opens: false,
-                only_copy: false,
-            };
-            let answer = match segment.update(&request, peer).await {
-                Ok(updated) => Answer::Updated(updated),
-                Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },
-                Err(Refused::Away(seen)) => Answer::Away(seen),
-            };
-            Writer::new(result, &answer).length
-        }
-        RequestHead::Read { block, offset, bytes } => {
-            let request = part_of_chunk(fabric, Block(block), offset, bytes, capacity)?;
-            let Landing::Buffer(contents, filled) = &mut landing else { unreachable!("it was made one") };
-            let answer = match segment.read(&request, contents).await {
-                Ok(length) => {
-                    *filled = length;
-                    Answer::Read
-                }
-                Err(seen) => Answer::Away(seen),
-            };
-            Writer::new(result, &answer).length
-        }
-        RequestHead::Batch { chunk, at_least } => {
-            let chunk = Chunk(chunk);
-            if at_least >= LATE || !fabric.has_chunk(chunk) {
-                return Err(Malformed);
-            }
-            let actions = Actions::decode(fabric, chunk, rest.0)?;
-            match segment.batch(&batch::Request { actions, at_least, only_copies: 0 }, peer).await {
-                Ok(batched) => {
-                    let mut writer = Writer::new(result, &Answer::Batched(batched));
-                    writer.put_records(chunk.span(actions.blocks()), peer);
-                    writer.length
-                }
-                Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
-            }
-        }
-        RequestHead::MergeDiff { chunk, wanted, at_least } => {
-            let chunk = Chunk(chunk);
-            if wanted == 0 || at_least >= LATE || !fabric.has_chunk(chunk) {
-                return Err(Malformed);
-            }
-            let span = chunk.span(wanted);
-            rest.get_versions(span, own)?;
-            let lengths = chunk.blocks(wanted).map(|block| fabric.block_bytes(block));
-            let source = Source::Message(Differences::decode(lengths, rest.0)?);
-            let request = merge_diff::Request { chunk, wanted, at_least, versions: own };
-            match segment.merge_diff(&request, source, peer).await {
-                Ok(merged) => {
-                    let mut writer = Writer::new(result, &Answer::Merged(merged));
-                    writer.put_records(span, peer);
-                    writer.length
-                }
-                Err(Busy { seen, .. }) => Writer::new(result, &Answer::Busy { seen }).length,
-            }
-        }
-    };
-    let Landing::Buffer(_, filled) = landing else { unreachable!("it was made one") };
+    let landing = Landing::Buffer(contents, 0);
+    let (own, peer) = (&mut scratch.own, &mut scratch.peer);
+    let mut serving = Serving { segment, rest, own, peer, result, landing, capacity };
+    let length = serving.execute(head).await?;
+    let Landing::Buffer(_, filled) = serving.landing else { unreachable!("it was made one") };
     reply.copy_within(RESULT_BYTES..RESULT_BYTES + filled, length);
     Ok(length + filled)
+}
+
+/// Notices follow the head; contents come with other calls.
+async fn serve_signature<F: Fabric>(
+    segment: &Segment<'_, F>,
+    cursor: u64,
+    notices: &mut Vec<Notice>,
+    reply: &mut [u8],
+) -> usize {
+    let Some((min_wr_ts, state)) =
+        segment.signature(&signature::Request { cursor, state: None }, notices).await
+    else {
+        return Writer::new(reply, &Answer::Nothing).length;
+    };
+    if HEAD_BYTES + notices.len() * NOTICE_BYTES > reply.len() {
+        return Writer::new(reply, &Answer::TooMany).length;
+    }
+    let mut writer = Writer::new(reply, &Answer::Notices { count: notices.len() as u64, min_wr_ts, state });
+    notices.iter().for_each(|notice| writer.put_notice(notice));
+    writer.length
+}
+
+/// A request whose answer is a result and, behind it, contents. Each of its methods checks a kind of request, executes it, encodes the result, and returns the result's length.
+struct Serving<'a, F> {
+    segment: Segment<'a, F>,
+    /// Of the request, behind the head.
+    rest: Reader<'a>,
+    /// Versions that the request has.
+    own: &'a mut Records,
+    /// Records that go into the result.
+    peer: &'a mut Records,
+    result: &'a mut [u8],
+    /// A buffer.
+    landing: Landing<'a>,
+    /// Bytes of that.
+    capacity: usize,
+}
+
+impl<F: Fabric> Serving<'_, F> {
+    async fn execute(&mut self, head: RequestHead) -> Result<usize, Malformed> {
+        match head {
+            RequestHead::Lend { first, count, min, renews } => self.lend(first, count, min, renews).await,
+            RequestHead::Copy { first, count } => self.copy(first, count).await,
+            RequestHead::Redirect { block, seen, to } => self.redirect(Block(block), seen, to).await,
+            RequestHead::Signature { .. } => unreachable!("it is answered without contents"),
+            RequestHead::Take { to, chunk, wanted, at_least, claim } => {
+                let request = take::Request { to: Rank(to), chunk: Chunk(chunk), wanted, at_least, claim };
+                self.take(&request).await
+            }
+            RequestHead::Update { block, offset, bytes, operation, operand, expected, at_least } => {
+                let update = operation_of(operation, operand, expected)?;
+                self.update(Block(block), (offset, bytes), update, at_least).await
+            }
+            RequestHead::Read { block, offset, bytes } => self.read(Block(block), offset, bytes).await,
+            RequestHead::Batch { chunk, at_least } => self.batch(Chunk(chunk), at_least).await,
+            RequestHead::MergeDiff { chunk, wanted, at_least } => {
+                self.merge_diff(Chunk(chunk), wanted, at_least).await
+            }
+        }
+    }
+
+    /// An answer without more.
+    fn answer(&mut self, answer: &Answer) -> usize {
+        Writer::new(self.result, answer).length
+    }
+
+    /// An answer, and records of a peer.
+    fn answer_with_records(&mut self, answer: &Answer, part: Extent) -> usize {
+        let mut writer = Writer::new(self.result, answer);
+        writer.put_records(part, self.peer);
+        writer.length
+    }
+
+    async fn lend(&mut self, first: u64, count: u64, min: u64, renews: bool) -> Result<usize, Malformed> {
+        if min >= LATE {
+            return Err(Malformed);
+        }
+        let part = extent(self.segment.fabric, first, count, self.capacity)?;
+        if renews {
+            self.rest.get_versions(part, self.own)?;
+        }
+        let request = lend::Request { part, min, held: renews.then_some(&*self.own) };
+        Ok(match self.segment.lend(&request, self.peer, &mut self.landing).await {
+            Ok(Lent { count, fetched }) => {
+                self.answer_with_records(&Answer::Lent { count, fetched }, Extent::new(part.first, count))
+            }
+            Err(Refused::Busy(Busy { seen, .. })) => self.answer(&Answer::Busy { seen }),
+            Err(Refused::Away(seen)) => self.answer(&Answer::Away(seen)),
+        })
+    }
+
+    async fn copy(&mut self, first: u64, count: u64) -> Result<usize, Malformed> {
+        let part = extent(self.segment.fabric, first, count, self.capacity)?;
+        self.rest.get_versions(part, self.own)?;
+        let request = copy::Request { part, versions: self.own };
+        let blocks = self.segment.copy(&request, &mut self.landing).await;
+        Ok(self.answer(&Answer::Copied { blocks }))
+    }
+
+    async fn redirect(&mut self, block: Block, seen: Seen, to: u32) -> Result<usize, Malformed> {
+        let fabric = self.segment.fabric;
+        if !fabric.has_chunk(block.chunk()) || to >= fabric.size() || to == self.segment.at.0 {
+            return Err(Malformed);
+        }
+        let request = redirect::Request { block, seen, to: Rank(to) };
+        let redirected = self.segment.redirect(&request).await;
+        Ok(self.answer(&Answer::Redirected(redirected)))
+    }
+
+    async fn take(&mut self, request: &take::Request) -> Result<usize, Malformed> {
+        let take::Request { to, chunk, wanted, at_least, .. } = *request;
+        let fabric = self.segment.fabric;
+        if wanted == 0 || at_least >= LATE || to.0 >= fabric.size() || to == self.segment.at {
+            return Err(Malformed);
+        }
+        if !fabric.has_chunk(chunk)
+            || wanted.count_ones() as usize * fabric.block_bytes(chunk.span(wanted).first) > self.capacity
+        {
+            return Err(Malformed);
+        }
+        Ok(match self.segment.take(request, self.peer, &mut self.landing).await {
+            Ok(taken) => self.answer_with_records(&Answer::Taken(taken), chunk.span(wanted)),
+            Err(Busy { seen, .. }) => self.answer(&Answer::Busy { seen }),
+        })
+    }
+
+    async fn update(
+        &mut self,
+        block: Block,
+        (offset, bytes): (u64, u8),
+        update: Update,
+        at_least: Timestamp,
+    ) -> Result<usize, Malformed> {
+        let bytes = part_of_block(self.segment.fabric, block, offset, bytes)?;
+        if at_least >= LATE || !applies_to(update, bytes) {
+            return Err(Malformed);
+        }
+        let request = update::Request {
+            block,
+            offset: offset as usize,
+            bytes,
+            update,
+            at_least,
+            opens: false,
+            only_copy: false,
+        };
+        let answer = match self.segment.update(&request, self.peer).await {
+            Ok(updated) => Answer::Updated(updated),
+            Err(Refused::Busy(Busy { seen, .. })) => Answer::Busy { seen },
+            Err(Refused::Away(seen)) => Answer::Away(seen),
+        };
+        Ok(self.answer(&answer))
+    }
+
+    async fn read(&mut self, block: Block, offset: u64, bytes: u64) -> Result<usize, Malformed> {
+        let request = part_of_chunk(self.segment.fabric, block, offset, bytes, self.capacity)?;
+        let Landing::Buffer(contents, filled) = &mut self.landing else { unreachable!("it was made one") };
+        let answer = match self.segment.read(&request, contents).await {
+            Ok(length) => {
+                *filled = length;
+                Answer::Read
+            }
+            Err(seen) => Answer::Away(seen),
+        };
+        Ok(self.answer(&answer))
+    }
+
+    async fn batch(&mut self, chunk: Chunk, at_least: Timestamp) -> Result<usize, Malformed> {
+        let fabric = self.segment.fabric;
+        if at_least >= LATE || !fabric.has_chunk(chunk) {
+            return Err(Malformed);
+        }
+        let actions = Actions::decode(fabric, chunk, self.rest.0)?;
+        let request = batch::Request { actions, at_least, only_copies: 0 };
+        Ok(match self.segment.batch(&request, self.peer).await {
+            Ok(batched) => self.answer_with_records(&Answer::Batched(batched), chunk.span(actions.blocks())),
+            Err(Busy { seen, .. }) => self.answer(&Answer::Busy { seen }),
+        })
+    }
+
+    async fn merge_diff(
+        &mut self,
+        chunk: Chunk,
+        wanted: u64,
+        at_least: Timestamp,
+    ) -> Result<usize, Malformed> {
+        let fabric = self.segment.fabric;
+        if wanted == 0 || at_least >= LATE || !fabric.has_chunk(chunk) {
+            return Err(Malformed);
+        }
+        let span = chunk.span(wanted);
+        self.rest.get_versions(span, self.own)?;
+        let lengths = chunk.blocks(wanted).map(|block| fabric.block_bytes(block));
+        let source = Source::Message(Differences::decode(lengths, self.rest.0)?);
+        let request = merge_diff::Request { chunk, wanted, at_least, versions: self.own };
+        Ok(match self.segment.merge_diff(&request, source, self.peer).await {
+            Ok(merged) => self.answer_with_records(&Answer::Merged(merged), span),
+            Err(Busy { seen, .. }) => self.answer(&Answer::Busy { seen }),
+        })
+    }
 }
 
 /// An extent of a request: blocks of one chunk that there is, and whose contents fit.
