@@ -258,7 +258,7 @@ fn map_single_process(geometry: &Geometry) -> Result<(Segments, MemoryFile), Seg
 /// Starts the pager, if memory is limited. Once threads may be started, and before any user code runs.
 ///
 /// # Errors
-/// The pager cannot be started: see [`PagingError`](paging::PagingError).
+/// The pager cannot be started: see [`PagingError`].
 pub fn start_paging() -> Result<(), MemoryError> {
     let memory = get();
     let (segments, file) = match (&memory.shared, &memory.paged) {
