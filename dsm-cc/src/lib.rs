@@ -12,3 +12,15 @@ pub mod execute;
 pub mod launch;
 pub mod sweep;
 pub mod top;
+
+use std::io::{self, ErrorKind, Write as _};
+
+/// Writes to standard output. A reader that has closed a pipe wants no more, which is no error.
+///
+/// # Errors
+/// It cannot be written to.
+pub fn say(text: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+}

@@ -253,6 +253,72 @@ fn dependency_files() {
 }
 
 #[test]
+fn headers_are_precompiled() {
+    let source = "int main(void) { printf(\"%d\\n\", NUMBER); return 3; }\n";
+    let header = "#include <stdio.h>\n#define NUMBER 7\n";
+    let Some(case) = Case::new("headers", &[("number.h", header), ("main.c", source)]) else { return };
+    case.both("-x c-header ../number.h -o typed.pch");
+    case.both("../number.h -o number.pch");
+    for precompiled in ["typed", "number"] {
+        case.both(&format!("-include-pch {precompiled}.pch ../main.c -o {precompiled}"));
+        case.agrees(precompiled);
+    }
+}
+
+#[test]
+fn options_have_long_spellings_and_the_last_one_counts() {
+    let Some(case) = Case::program("spellings") else { return };
+    case.both("-Werror --compile -O2 -fopenmp ../main.c --output main.o");
+    case.both("-Werror --compile --language c ../part.c --output=part.o");
+    case.both("-Werror -fopenmp -m32 -fsanitize=address -m64 -fno-sanitize=address main.o part.o --output x");
+    case.agrees("x");
+    case.both("-Werror --assemble ../part.c --output part.s");
+    case.both("-Werror --preprocess ../part.c --output part.i");
+    case.both("-Wno-unused-command-line-argument -fuse-ld=mold -c ../part.c");
+}
+
+#[test]
+fn what_cannot_become_a_program_is_refused() {
+    let Some(case) = Case::new("refused", &[("x.c", "int main(void) { return 0; }\n"), ("y.f90", "end\n")])
+    else {
+        return;
+    };
+    for option in ["-nostdlib", "-nostartfiles", "-nodefaultlibs"] {
+        case.refused(
+            &format!("{option} ../x.c -o x"),
+            "x",
+            &[option, "needs the runtime", "without the option"],
+        );
+    }
+    case.refused("-femulated-tls ../x.c -o x", "x", &["-femulated-tls", "leave the option out"]);
+    case.refused("-c ../y.f90 -o y.o", "y.o", &["y.f90", "compiles C and C++", "dsm-fc"]);
+    let outcome = case.run("dsm", &case.dsm.fc, "-c ../x.c -o x.o");
+    assert_eq!(outcome.status, Some(1));
+    assert!(outcome.errors().contains("x.c: dsm-fc compiles Fortran; use dsm-cc"), "{}", outcome.errors());
+    case.compiled("-c ../x.c -o x.o");
+    case.compiled("-nostdlib -shared x.o -o libx.so");
+    case.compiled("-nostdlib -r x.o -o part.o");
+}
+
+/// Standard output may be a full disk.
+#[test]
+fn answers_that_cannot_be_written_are_errors() {
+    let Some(case) = Case::program("full") else { return };
+    case.compiled("-c ../part.c -o part.o");
+    for arguments in ["--version", "--dsm-version", "--help", "--dsm-check part.o"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("there is a full device");
+        let mut command = Command::new(&case.dsm.cc);
+        command.args(arguments.split(' ')).current_dir(case.root.join("dsm")).stdout(full);
+        execute::hide_own_variables(&mut command);
+        let output = command.output().expect("the driver can be started");
+        assert_eq!(output.status.code(), Some(1), "{arguments}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.starts_with("dsm-cc: error: cannot write to standard output: "), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
 fn compile_errors_are_clangs() {
     let faulty = "int main(void)\n{\n    int x = y;\n    return z(;\n}\n";
     let warns = "#warning careful\nint main(int n, char **v) { int unused; return n = 0; }\n";

@@ -4,8 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::components::{Language, RUNTIME};
 use super::error::Error;
 use super::own::{Own, PREFIX};
+use super::refusals::Refusals;
 
 /// How far the compiler goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +27,8 @@ pub enum Stage {
 pub enum InputKind {
     /// Text that goes through the compiler, and so through the pass.
     Source,
+    /// A header to precompile: text for the compiler, and nothing for the linker.
+    Header,
     /// LLVM's own language, for the compiler too.
     Ir,
     /// Goes through the assembler only.
@@ -40,6 +44,17 @@ pub struct Input {
     pub path: PathBuf,
     /// See the type.
     pub kind: InputKind,
+    /// Of a source, where its name or an option says it.
+    pub language: Option<SourceLanguage>,
+}
+
+/// What a source is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceLanguage {
+    /// C, C++ or another language that clang takes.
+    C,
+    /// Fortran.
+    Fortran,
 }
 
 /// What was typed.
@@ -82,22 +97,28 @@ pub struct Typed {
     /// An option is about the linker, or one for it: which one links is up to the user.
     pub linker_options: bool,
     /// `-nostdlib`, `-nostartfiles` or `-nodefaultlibs`: the user links by hand.
-    pub by_hand: bool,
-    /// Something that cannot work, as typed, and why.
-    pub refused: Option<(String, &'static str)>,
-    /// The first argument that does not fit at the link, and why; it is of no matter where nothing is linked.
-    pub refused_link: Option<(String, &'static str)>,
+    pub by_hand: Option<&'static str>,
+    /// What cannot work.
+    pub refusals: Refusals,
 }
 
 /// Options whose value is the next argument.
 const WITH_VALUE: &[&str] = &[
     "-o",
+    "--output",
     "-x",
+    "--language",
     "-I",
+    "--include-directory",
+    "--include-directory-after",
     "-L",
+    "--library-directory",
     "-D",
+    "--define-macro",
     "-U",
+    "--undefine-macro",
     "-B",
+    "--prefix",
     "-J",
     "-l",
     "-u",
@@ -106,7 +127,10 @@ const WITH_VALUE: &[&str] = &[
     "-T",
     "-h",
     "-include",
+    "--include",
+    "-include-pch",
     "-imacros",
+    "--imacros",
     "-isystem",
     "-iquote",
     "-idirafter",
@@ -122,6 +146,7 @@ const WITH_VALUE: &[&str] = &[
     "-Xclang",
     "-Xflang",
     "-Xlinker",
+    "--for-linker",
     "-Xassembler",
     "-Xpreprocessor",
     "-Xopenmp-target",
@@ -135,6 +160,8 @@ const WITH_VALUE: &[&str] = &[
     "-dumpdir",
     "-gcc-toolchain",
     "--sysroot",
+    "--std",
+    "--stdlib",
     "-wrapper",
     "-aux-info",
     "-dependency-file",
@@ -147,19 +174,41 @@ const WITH_VALUE: &[&str] = &[
 ];
 
 /// How options begin that choose a linker, or go to it; a configuration file may have any of them.
-const LINKER_OPTIONS: [&str; 10] =
-    ["-Wl,", "-Xlinker", "-T", "-z", "-B", "-e", "-flto", "-fuse-ld=", "--ld-path=", "--config"];
+const LINKER_OPTIONS: [&str; 12] = [
+    "-Wl,",
+    "-Xlinker",
+    "--for-linker",
+    "-T",
+    "-z",
+    "-B",
+    "--prefix",
+    "-e",
+    "-flto",
+    "-fuse-ld=",
+    "--ld-path=",
+    "--config",
+];
 
-const NO_STATIC: &str = "every process needs the system's dynamic loader and libgcc_s; link dynamically";
-const NO_GNU_OPENMP: &str = "the runtime implements LLVM's OpenMP interface; use -fopenmp";
-const NO_LINKER: &str =
-    "the shared sections need a linker script, which this linker lacks; use -fuse-ld=bfd or lld";
-const NO_32_BIT: &str = "the shared address space needs 64-bit addresses";
-const NO_SANITIZER: &str =
-    "its own shadow memory lies where the state table is; use DSM_DISABLE=1 to check the program by itself";
-const MEMORY_SANITIZERS: [&str; 6] = ["address", "thread", "memory", "dataflow", "safe-stack", "leak"];
-const NO_LIBCXX: &str = "only the headers of libstdc++ are known; leave the option out";
-const NO_OFFLOAD: &str = "offloading to devices is not supported";
+/// Options that begin like those for debug information and make none.
+const NO_PLACES: [&str; 17] = [
+    "-gz",
+    "-gno-",
+    "-gsplit-dwarf",
+    "-gdwarf-aranges",
+    "-gcolumn-info",
+    "-gpubnames",
+    "-ggnu-pubnames",
+    "-gembed-source",
+    "-gstrict-dwarf",
+    "-grecord-",
+    "-gsimple-template-names",
+    "-ginline-line-tables",
+    "-gkey-instructions",
+    "-gtemplate-alias",
+    "-gomit-",
+    "-gen-",
+    "-gcc-",
+];
 
 impl Typed {
     /// Walks over the arguments (without the program's name; response files replaced by their contents).
@@ -186,9 +235,8 @@ impl Typed {
             shared: false,
             relocatable: false,
             linker_options: false,
-            by_hand: false,
-            refused: None,
-            refused_link: None,
+            by_hand: None,
+            refusals: Refusals::default(),
         };
         let mut language: Option<String> = None;
         let mut only_files = false;
@@ -204,17 +252,18 @@ impl Typed {
                 only_files = true;
             } else if argument.starts_with(PREFIX) {
                 typed.own.parse(argument)?;
-            } else if argument == "-x" {
+            } else if argument == "-x" || argument == "--language" {
                 language = rest.next().map(|l| l.to_string_lossy().into_owned()).filter(|l| l != "none");
-            } else if let Some(joined) = argument.strip_prefix("-x") {
+            } else if let Some(joined) = argument.strip_prefix("--language=").or(argument.strip_prefix("-x"))
+            {
                 language = Some(joined.to_owned()).filter(|l| l != "none");
-            } else if argument == "-L" {
+            } else if argument == "-L" || argument == "--library-directory" {
                 typed.library_directories.extend(rest.next().map(PathBuf::from));
             } else if argument == "-l" {
                 typed.libraries.extend(rest.next().cloned());
-            } else if argument == "-Xlinker" {
+            } else if hands_to_linker(word) {
                 typed.linker_words.extend(rest.next().map(PathBuf::from));
-            } else if argument == "-o" {
+            } else if argument == "-o" || argument == "--output" {
                 typed.output = rest.next().map(PathBuf::from);
             } else if takes_value(word) {
                 rest.next();
@@ -223,7 +272,9 @@ impl Typed {
             } else if let Some(words) = strip(word, "-Wl,") {
                 let words = words.as_bytes().split(|c| *c == b',').map(OsStr::from_bytes);
                 typed.linker_words.extend(words.map(PathBuf::from));
-            } else if let Some(directory) = strip(word, "-L") {
+            } else if let Some(word) = strip(word, "--for-linker=") {
+                typed.linker_words.push(word.into());
+            } else if let Some(directory) = strip(word, "--library-directory=").or(strip(word, "-L")) {
                 typed.library_directories.push(directory.into());
             } else if let Some(name) = strip(word, "-l") {
                 typed.libraries.push(name.to_owned());
@@ -238,41 +289,33 @@ impl Typed {
     fn option(&mut self, argument: &str) {
         let mut stop_at = |stage: Stage| self.stage = self.stage.min(stage);
         match argument {
-            "-E" | "-M" | "-MM" | "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
-            "-S" => stop_at(Stage::Assembly),
-            "-c" => stop_at(Stage::Object),
-            "-w" => self.quiet = true,
+            "-E" | "--preprocess" | "-M" | "--dependencies" | "-MM" | "--user-dependencies" => {
+                stop_at(Stage::NoCode);
+            }
+            "-fsyntax-only" | "--precompile" | "--analyze" => stop_at(Stage::NoCode),
+            "-S" | "--assemble" => stop_at(Stage::Assembly),
+            "-c" | "--compile" => stop_at(Stage::Object),
+            "-w" | "--no-warnings" => self.quiet = true,
             "-###" => self.dry = true,
-            "-g0" => self.own.keeps_places = false,
+            "-g0" | "-ggdb0" => self.own.keeps_places = false,
             "-fwrapv" => self.own.wraps = true,
             "-fno-wrapv" => self.own.wraps = false,
             "-fno-pic" | "-fno-PIC" | "-fno-pie" | "-fno-PIE" => self.fixed_code = true,
             "-fpic" | "-fPIC" | "-fpie" | "-fPIE" => self.fixed_code = false,
             "-shared" | "--shared" => self.shared = true,
             "-r" => self.relocatable = true,
-            "-nostdlib" | "-nostartfiles" | "-nodefaultlibs" => self.by_hand = true,
+            "-nostdlib" | "--no-standard-libraries" => self.by_hand = Some("-nostdlib"),
+            "-nostartfiles" => self.by_hand = Some("-nostartfiles"),
+            "-nodefaultlibs" => self.by_hand = Some("-nodefaultlibs"),
             "--help" | "-help" => self.help = true,
             "--version" | "-dumpmachine" | "-dumpversion" | "--help-hidden" | "-cc1" | "-cc1as" | "-fc1" => {
                 self.query = true;
-            }
-            "-static" | "--static" | "-static-pie" => {
-                self.refused_link.get_or_insert((argument.to_owned(), NO_STATIC));
             }
             "-fopenmp" | "-fopenmp=libomp" | "-fopenmp=libiomp5" => {
                 (self.openmp, self.serial) = (true, false)
             }
             "-fno-openmp" => (self.openmp, self.serial) = (false, true),
-            "-m32" | "-mx32" => self.refuse(argument, NO_32_BIT),
-            "-stdlib=libc++" => self.refuse(argument, NO_LIBCXX),
-            _ if argument.starts_with("-fopenmp=") => self.refuse(argument, NO_GNU_OPENMP),
-            _ if argument.starts_with("-fsanitize=")
-                && MEMORY_SANITIZERS.iter().any(|s| argument.contains(s)) =>
-            {
-                self.refuse(argument, NO_SANITIZER);
-            }
-            _ if argument.starts_with("-fopenmp-targets") || argument.starts_with("--offload-arch") => {
-                self.refuse(argument, NO_OFFLOAD);
-            }
+            _ if NO_PLACES.iter().any(|option| argument.starts_with(option)) => {}
             _ if argument.starts_with("-g")
                 || argument.starts_with("-Rpass")
                 || argument.starts_with("-fsave-optimization-record") =>
@@ -280,44 +323,73 @@ impl Typed {
                 self.own.keeps_places = true;
             }
             _ if argument.starts_with("-print-") || argument.starts_with("--print-") => self.query = true,
-            _ => {
-                if let Some(linker) = argument.strip_prefix("-fuse-ld=")
-                    && !["bfd", "ld", "lld", "ld.lld", "ld.bfd", ""].contains(&file_name(linker))
-                {
-                    self.refuse(argument, NO_LINKER);
-                }
-            }
+            _ => {}
         }
-    }
-
-    fn refuse(&mut self, argument: &str, reason: &'static str) {
-        self.refused.get_or_insert((argument.to_owned(), reason));
+        self.refusals.option(argument);
     }
 
     fn input(&mut self, path: &OsStr, language: Option<&str>) {
-        let kind = match language {
-            Some("assembler" | "assembler-with-cpp") => InputKind::Assembly,
-            Some("ir") => InputKind::Ir,
-            Some(_) => InputKind::Source,
+        let (kind, language) = match language {
+            Some("assembler" | "assembler-with-cpp") => (InputKind::Assembly, None),
+            Some("ir") => (InputKind::Ir, None),
+            Some(language) if language.ends_with("-header") => (InputKind::Header, Some(SourceLanguage::C)),
+            Some("f95" | "f95-cpp-input" | "fortran") => (InputKind::Source, Some(SourceLanguage::Fortran)),
+            Some(_) => (InputKind::Source, Some(SourceLanguage::C)),
             None => kind_by_name(path),
         };
-        self.inputs.push(Input { path: path.into(), kind });
+        self.inputs.push(Input { path: path.into(), kind, language });
+    }
+
+    /// The inputs that go through the compiler.
+    pub fn compiled(&self) -> impl Iterator<Item = &Input> {
+        let kinds = [InputKind::Source, InputKind::Header, InputKind::Ir];
+        self.inputs.iter().filter(move |i| kinds.contains(&i.kind))
     }
 
     /// Whether any input goes through the compiler.
     pub fn compiles(&self) -> bool {
-        let compiled = |i: &Input| matches!(i.kind, InputKind::Source | InputKind::Ir);
-        self.stage > Stage::NoCode && self.inputs.iter().any(compiled)
+        self.stage > Stage::NoCode && self.compiled().next().is_some()
     }
 
     /// Whether any input is text for the compiler.
     pub fn reads_text(&self) -> bool {
-        !self.query && self.inputs.iter().any(|i| i.kind == InputKind::Source)
+        !self.query && self.reads_sources()
     }
 
     /// Whether sources are read, be it only by the preprocessor.
     pub fn reads_sources(&self) -> bool {
-        self.inputs.iter().any(|i| i.kind == InputKind::Source)
+        self.inputs.iter().any(|i| matches!(i.kind, InputKind::Source | InputKind::Header))
+    }
+
+    /// Whether the linker is to use a version script of the user's.
+    pub fn has_version_script(&self) -> bool {
+        let option =
+            |word: &PathBuf| word.to_string_lossy().trim_start_matches('-').starts_with("version-script");
+        let is_option = |word: &&PathBuf| word.as_os_str().as_bytes().starts_with(b"-");
+        self.linker_words.iter().filter(is_option).any(option)
+    }
+
+    /// The option that leaves the runtime out of a program, as it does the system's libraries.
+    pub fn leaves_runtime_out(&self) -> Option<&'static str> {
+        const NO_PROGRAM: [&str; 7] =
+            ["-r", "-i", "--relocatable", "-relocatable", "-shared", "--shared", "-Bshareable"];
+        let is_no_program = |word: &PathBuf| NO_PROGRAM.iter().any(|option| word.as_os_str() == *option);
+        let names_runtime = |word: &PathBuf| word.file_name() == Path::new(RUNTIME).file_name();
+        let is_program = self.links() && !self.shared && !self.relocatable;
+        let has_reason = self.linker_words.iter().any(|word| is_no_program(word) || names_runtime(word));
+        self.by_hand.filter(|_| is_program && !has_reason)
+    }
+
+    /// The first source that the compiler does not take: Fortran's is another one than that of C.
+    pub fn foreign_source(&self, language: Language) -> Option<&Path> {
+        let foreign = match language {
+            Language::Fortran => SourceLanguage::C,
+            Language::C | Language::Cxx => SourceLanguage::Fortran,
+        };
+        // To preprocess Fortran, clang starts GCC's compiler; no code comes out.
+        let reads = self.stage > Stage::NoCode || language == Language::Fortran;
+        let found = self.inputs.iter().find(|input| input.language == Some(foreign));
+        found.filter(|_| reads && !self.query).map(|input| &*input.path)
     }
 
     /// Whether there is anything to work on. A program may be made of nothing but libraries, of which one has its `main`.
@@ -325,9 +397,11 @@ impl Typed {
         !self.inputs.is_empty() || !self.libraries.is_empty()
     }
 
-    /// Whether a program or library comes out.
+    /// Whether a program or library comes out. Headers by themselves are precompiled.
     pub fn links(&self) -> bool {
-        self.stage == Stage::Link && !self.query && self.has_inputs()
+        let has_only_headers =
+            !self.inputs.is_empty() && self.inputs.iter().all(|i| i.kind == InputKind::Header);
+        self.stage == Stage::Link && !self.query && self.has_inputs() && !has_only_headers
     }
 }
 
@@ -336,27 +410,34 @@ pub fn takes_value(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|a| WITH_VALUE.contains(&a))
 }
 
+/// Whether the next argument is a word for the linker.
+pub fn hands_to_linker(argument: &OsStr) -> bool {
+    argument == "-Xlinker" || argument == "--for-linker"
+}
+
 /// What follows `prefix`, an ASCII text.
 pub fn strip<'a>(word: &'a OsStr, prefix: &str) -> Option<&'a OsStr> {
     word.as_bytes().strip_prefix(prefix.as_bytes()).map(OsStr::from_bytes)
 }
 
-fn file_name(path: &str) -> &str {
-    Path::new(path).file_name().and_then(|n| n.to_str()).unwrap_or(path)
-}
-
-fn kind_by_name(path: &OsStr) -> InputKind {
-    const SOURCES: &[&str] = &[
+fn kind_by_name(path: &OsStr) -> (InputKind, Option<SourceLanguage>) {
+    const C: &[&str] = &[
         "c", "i", "cc", "cp", "cpp", "cxx", "c++", "C", "CC", "CPP", "ii", "iim", "cppm", "ccm", "cxxm",
-        "c++m", "m", "mm", "M", "mi", "mii", "h", "hh", "hpp", "H", "hxx", "f", "F", "for", "FOR", "fpp",
-        "FPP", "ftn", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08", "f18", "F18", "cu", "cui",
+        "c++m", "m", "mm", "M", "mi", "mii", "cu", "cui",
+    ];
+    const FORTRAN: &[&str] = &[
+        "f", "F", "for", "FOR", "fpp", "FPP", "ftn", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08",
+        "f18", "F18",
     ];
     match Path::new(path).extension().and_then(|e| e.to_str()) {
-        _ if path == "-" => InputKind::Source,
-        Some("s" | "S" | "sx" | "asm") => InputKind::Assembly,
-        Some("ll" | "bc") => InputKind::Ir,
-        Some(extension) if SOURCES.contains(&extension) => InputKind::Source,
-        _ => InputKind::Linked,
+        // Its language depends on the compiler.
+        _ if path == "-" => (InputKind::Source, None),
+        Some("s" | "S" | "sx" | "asm") => (InputKind::Assembly, None),
+        Some("ll" | "bc") => (InputKind::Ir, None),
+        Some("h" | "hh" | "hpp" | "hxx" | "H") => (InputKind::Header, Some(SourceLanguage::C)),
+        Some(extension) if C.contains(&extension) => (InputKind::Source, Some(SourceLanguage::C)),
+        Some(extension) if FORTRAN.contains(&extension) => (InputKind::Source, Some(SourceLanguage::Fortran)),
+        _ => (InputKind::Linked, None),
     }
 }
 
@@ -418,11 +499,24 @@ mod tests {
     }
 
     #[test]
+    fn version_scripts_are_named_to_the_linker() {
+        for line in
+            ["-Wl,--version-script=x", "-Wl,-version-script,x", "-Xlinker --version-script -Xlinker x"]
+        {
+            assert!(read(&format!("x.o {line}")).has_version_script(), "{line}");
+        }
+        for line in ["version-script.o", "-o version-script", "-Wl,version-script.o", "-Iversion-script"] {
+            assert!(!read(&format!("x.o {line}")).has_version_script(), "{line}");
+        }
+    }
+
+    #[test]
     fn any_bytes_make_a_name() {
         let name = OsString::from(OsStr::from_bytes(b"caf\xe9.c"));
         let library = OsString::from(OsStr::from_bytes(b"-lcaf\xe9"));
         let typed = Typed::read(&[name.clone(), library]).unwrap();
-        assert_eq!(typed.inputs, [Input { path: name.into(), kind: InputKind::Source }]);
+        let language = Some(SourceLanguage::C);
+        assert_eq!(typed.inputs, [Input { path: name.into(), kind: InputKind::Source, language }]);
         assert_eq!(typed.libraries[0].as_bytes(), b"caf\xe9");
     }
 
@@ -434,20 +528,99 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_what_was_typed() {
-        for line in [
-            "-m32",
-            "-fsanitize=undefined,address",
-            "-fopenmp=libgomp",
-            "-fuse-ld=gold",
-            "-fopenmp-targets=nvptx64",
-            "-stdlib=libc++",
+    fn long_and_short_spellings_are_the_same() {
+        for (long, short) in [
+            ("--compile x.c --output y.o", "-c x.c -o y.o"),
+            ("--compile x.c --output=y.o", "-c x.c -oy.o"),
+            ("--preprocess x.c", "-E x.c"),
+            ("--dependencies x.c", "-M x.c"),
+            ("--user-dependencies x.c", "-MM x.c"),
+            ("--assemble x.c --no-warnings", "-S x.c -w"),
+            ("--language c x --language=none y.o", "-x c x -xnone y.o"),
+            ("x.c --include-directory a --define-macro b --undefine-macro c", "x.c -I a -D b -U c"),
+            ("x.o --library-directory a --library-directory=b", "x.o -L a -Lb"),
         ] {
-            assert_eq!(read(&format!("x.c {line}")).refused.map(|r| r.0).as_deref(), Some(line));
+            assert_eq!(read(long), read(short), "{long}");
         }
-        assert_eq!(read("-flto -fuse-ld=lld -fsanitize=undefined x.c").refused, None);
-        let links = read("x.c -static");
-        assert_eq!((links.refused, links.refused_link.map(|r| r.0).as_deref()), (None, Some("-static")));
+        assert_eq!(
+            read("x.o --for-linker a.o --for-linker=b.o").linker_words,
+            read("x.o -Xlinker a.o -Wl,b.o").linker_words
+        );
+    }
+
+    #[test]
+    fn headers_are_precompiled_and_not_linked() {
+        for line in ["x.h", "x.hpp -o x.hpp.pch", "-x c-header x", "-xc++-header x.h", "x.h y.hh"] {
+            let typed = read(line);
+            assert!(typed.compiles() && typed.reads_text() && !typed.links(), "{line}");
+        }
+        for line in ["x.h x.c", "x.h x.o", "-x c x.h"] {
+            assert!(read(line).links(), "{line}");
+        }
+    }
+
+    #[test]
+    fn sources_are_for_their_compiler() {
+        let foreign =
+            |language, line: &str| read(line).foreign_source(language).map(|path| path.display().to_string());
+        for (line, c, fortran) in [
+            ("-c y.f90", Some("y.f90"), None),
+            ("a.o y.F -o y", Some("y.F"), None),
+            ("-c -xf95 y", Some("y"), None),
+            ("-E y.F90", None, None),
+            ("--version y.f90", None, None),
+            ("-c x.c", None, Some("x.c")),
+            ("-E x.cc", None, Some("x.cc")),
+            ("-c -x c y.f90", None, Some("y.f90")),
+            ("-c -", None, None),
+            ("a.o b.a x.s y.ll -o z", None, None),
+        ] {
+            assert_eq!(foreign(Language::C, line).as_deref(), c, "{line}");
+            assert_eq!(foreign(Language::Cxx, line).as_deref(), c, "{line}");
+            assert_eq!(foreign(Language::Fortran, line).as_deref(), fortran, "{line}");
+        }
+    }
+
+    #[test]
+    fn programs_need_the_runtime() {
+        for option in ["-nostdlib", "-nostartfiles", "-nodefaultlibs"] {
+            for line in ["x.o", "x.c -o x", "x.o -Wl,-O1"] {
+                assert_eq!(read(&format!("{line} {option}")).leaves_runtime_out(), Some(option), "{line}");
+            }
+            for line in [
+                "-shared x.o",
+                "-r x.o",
+                "-Wl,-r x.o",
+                "-Wl,-shared x.o",
+                "-c x.c",
+                "x.o -Wl,/x/libdsm_rt.a",
+                "--version",
+            ] {
+                assert_eq!(read(&format!("{line} {option}")).leaves_runtime_out(), None, "{line}");
+            }
+        }
+        assert_eq!(read("x.o").leaves_runtime_out(), None);
+    }
+
+    #[test]
+    fn options_that_remember_places() {
+        for line in
+            ["-g", "-g1", "-ggdb3", "-gdwarf-4", "-gline-tables-only", "-ggdb0 -g", "-g -gno-column-info"]
+        {
+            assert!(read(&format!("-c x.c {line}")).own.keeps_places, "{line}");
+        }
+        for line in [
+            "",
+            "-g0",
+            "-g -ggdb0",
+            "-gz",
+            "-gz=zlib",
+            "-gsplit-dwarf",
+            "-gno-column-info",
+            "-gdwarf-aranges",
+        ] {
+            assert!(!read(&format!("-c x.c {line}")).own.keeps_places, "{line}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use dsm_abi::options::{FLAGS, INVALID_CODE, LOOPS, SWITCHES, VARIABLE};
 use nix::sys::signal::Signal;
 
-use super::arguments::{InputKind, Typed};
+use super::arguments::Typed;
 use super::components::Language;
 use super::error::Error;
 
@@ -145,8 +145,7 @@ impl<'a> Compilation<'a> {
         mut arguments: Vec<OsString>,
         typed: &'a Typed,
     ) -> Result<Self, Error> {
-        let chosen = |a: &OsString| a.to_string_lossy().contains("color");
-        if has_colours() && !arguments.iter().any(chosen) {
+        if has_colours() && !arguments.iter().any(|a| chooses_colours(&a.to_string_lossy())) {
             // The compiler writes to a pipe, where it would use none.
             arguments.insert(0, "-fcolor-diagnostics".into());
         }
@@ -200,9 +199,7 @@ impl<'a> Compilation<'a> {
     }
 
     fn warning(&self, failed: &Attempt, left_out: &[&str]) -> String {
-        let sources =
-            self.typed.inputs.iter().filter(|i| matches!(i.kind, InputKind::Source | InputKind::Ir));
-        let names: Vec<_> = sources.map(|i| i.path.to_string_lossy()).collect();
+        let names: Vec<_> = self.typed.compiled().map(|i| i.path.to_string_lossy()).collect();
         format!(
             "{}: warning: {}: compiled without optimisations of the checks ({}), because {} failed with them: {}",
             self.language.driver(),
@@ -252,6 +249,12 @@ pub fn descriptor(file: &File) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
+/// Whether the argument is an option that says whether messages have colours.
+fn chooses_colours(argument: &str) -> bool {
+    argument.starts_with("-f")
+        && (argument.contains("diagnostics-color") || argument.ends_with("color-diagnostics"))
+}
+
 fn has_colours() -> bool {
     let knows = |terminal: String| !terminal.is_empty() && terminal != "dumb";
     io::stderr().is_terminal() && std::env::var("TERM").is_ok_and(knows)
@@ -275,6 +278,21 @@ mod tests {
         assert!(!attempt(failed, "x.c:3:1: error: use of undeclared identifier 'y'\n").is_crash());
         assert!(!attempt(failed, "clang: error: linker command failed with exit code 1\n").is_crash());
         assert!(!attempt(0, INVALID_CODE).is_crash());
+    }
+
+    #[test]
+    fn only_options_choose_colours() {
+        for option in [
+            "-fcolor-diagnostics",
+            "-fno-color-diagnostics",
+            "-fdiagnostics-color=auto",
+            "-fno-diagnostics-color",
+        ] {
+            assert!(chooses_colours(option), "{option}");
+        }
+        for other in ["color.c", "-Icolor", "-DCOLOR=color", "diagnostics-color.c"] {
+            assert!(!chooses_colours(other), "{other}");
+        }
     }
 
     #[test]

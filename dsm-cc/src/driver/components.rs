@@ -38,6 +38,22 @@ impl Language {
         }
     }
 
+    /// What its sources are written in.
+    pub fn takes(self) -> &'static str {
+        match self {
+            Language::C | Language::Cxx => "C and C++",
+            Language::Fortran => "Fortran",
+        }
+    }
+
+    /// The driver for sources that this one does not take.
+    pub fn counterpart(self) -> &'static str {
+        match self {
+            Language::C | Language::Cxx => "dsm-fc",
+            Language::Fortran => "dsm-cc or dsm-c++",
+        }
+    }
+
     /// Name of the compiler, without a version.
     pub fn stands_in_for(self) -> &'static str {
         self.compiler().0.trim_end_matches("-22")

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 
+use super::components::Language;
+
 /// Why the driver did not hand over to the compiler.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the variants and fields are")]
@@ -39,6 +41,10 @@ pub enum Error {
     NothingToCheck,
     #[error("cannot create a memory file for {purpose}: {source}")]
     MemoryFile { purpose: &'static str, source: io::Error },
+    #[error("cannot write to standard output: {0}")]
+    Output(io::Error),
+    #[error("{}: {} compiles {}; use {} for it", path.display(), language.driver(), language.takes(), language.counterpart())]
+    ForeignSource { path: PathBuf, language: Language },
     #[error("cannot start '{}': {source}", path.display())]
     Exec { path: PathBuf, source: io::Error },
 }

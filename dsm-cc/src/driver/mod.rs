@@ -8,6 +8,7 @@ pub mod error;
 pub mod objects;
 pub mod openmp;
 pub mod own;
+pub mod refusals;
 pub mod response;
 pub mod unknown;
 pub mod wrap;
@@ -24,6 +25,7 @@ use std::time::UNIX_EPOCH;
 use dsm_abi::layout::STATE_BASE;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
+use crate::say;
 use arguments::Typed;
 use attempts::Compilation;
 use components::{
@@ -49,6 +51,10 @@ const BEFORE_LIBSTDCXX: [&[u8]; 2] = [
 /// Why a program in Fortran cannot wrap `free`.
 const FORTRAN_FREES: &str = "flang's library frees memory of the program, and was not compiled by dsm-cc; leave the option out and have the sources call the wrapper";
 
+/// Why the system's libraries cannot be left out of a program.
+const NO_RUNTIME: &str =
+    "a program needs the runtime, which such a link leaves out; link with the driver without the option";
+
 /// Runs the driver on the process's arguments; returns only if there is nothing for the compiler to do.
 pub fn main() -> ExitCode {
     let mut words = std::env::args_os();
@@ -73,9 +79,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
         typed.front_end = edit::FLANG;
     }
     if typed.help && !is_disabled() {
-        // Nobody needs what a closed pipe does not take.
-        let _ = io::stdout().write_all(own::help(language).as_bytes());
-        return Ok(ExitCode::SUCCESS);
+        return print(&own::help(language));
     }
     let compiler = language.find_compiler()?;
     if arguments.iter().any(|a| a == "--dsm-version") {
@@ -84,13 +88,19 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if is_disabled() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
-    announce(language, &compiler, &arguments);
+    announce(language, &compiler, &arguments)?;
     if typed.query || !typed.has_inputs() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
-    let refused_link = typed.refused_link.as_ref().filter(|_| typed.links());
-    if let Some((option, reason)) = typed.refused.as_ref().or(refused_link) {
-        return Err(Error::Refused { option: option.clone(), reason: (*reason).into() });
+    let refused_link = typed.refusals.at_links().filter(|_| typed.links());
+    if let Some((option, reason)) = typed.refusals.anywhere().or(refused_link) {
+        return Err(Error::Refused { option, reason: reason.into() });
+    }
+    if let Some(option) = typed.leaves_runtime_out() {
+        return Err(Error::Refused { option: option.into(), reason: NO_RUNTIME.into() });
+    }
+    if let Some(path) = typed.foreign_source(language) {
+        return Err(Error::ForeignSource { path: path.to_owned(), language });
     }
     let mut parts = Parts::default();
     if typed.reads_text() && language != Language::Fortran {
@@ -132,7 +142,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
             Ok(wraps.renamed(&compiler, object)?.map_or(Cow::Borrowed(object), Cow::Owned))
         };
         // Build systems name the start files of shared libraries themselves.
-        let program = !typed.shared && !typed.by_hand;
+        let program = !typed.shared && typed.by_hand.is_none();
         if !typed.relocatable && (typed.shared || program) {
             let mut script = include_bytes!("link.ld").to_vec();
             if program {
@@ -140,8 +150,7 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
                 script.extend_from_slice(limit_of_fixed_programs().as_bytes());
             }
             // The linker takes no version beside one without a name, which a script of the user's may have.
-            let versions = |a: &OsString| a.to_string_lossy().contains("version-script");
-            if !arguments.iter().any(versions) {
+            if !typed.has_version_script() {
                 script.extend_from_slice(if program { VERSIONS } else { LIBRARY_VERSIONS });
             }
             parts.script = Some(inherited(&mut files, "the linker script", &script)?);
@@ -190,7 +199,8 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
 /// may have to be executable, as LLVM's linker makes it only on demand: flang's trampolines lie there.
 fn may_link_with_lld(language: Language, typed: &Typed, needs: Needs) -> bool {
     let may_need_trampolines = needs.executable_stack || (language == Language::Fortran && typed.compiles());
-    let by_hand = typed.linker_options || typed.relocatable || typed.by_hand || typed.own.allow_plain;
+    let by_hand =
+        typed.linker_options || typed.relocatable || typed.by_hand.is_some() || typed.own.allow_plain;
     !by_hand && !needs.unknown && !may_need_trampolines
 }
 
@@ -255,8 +265,7 @@ fn print_version(language: Language, compiler: &Path) -> Result<ExitCode, Error>
     };
     let pass =
         if is_disabled() { "no pass, DSM_DISABLE is set".into() } else { state(&components::find(PLUGIN)?) };
-    println!("{} {}: {}, {pass}", language.driver(), env!("CARGO_PKG_VERSION"), state(compiler));
-    Ok(ExitCode::SUCCESS)
+    print(&format!("{} {}: {}, {pass}\n", language.driver(), env!("CARGO_PKG_VERSION"), state(compiler)))
 }
 
 fn check_files(paths: &[OsString]) -> Result<ExitCode, Error> {
@@ -264,25 +273,32 @@ fn check_files(paths: &[OsString]) -> Result<ExitCode, Error> {
         return Err(Error::NothingToCheck);
     }
     for path in paths {
-        println!("{}", objects::describe(Path::new(path))?);
+        print(&format!("{}\n", objects::describe(Path::new(path))?))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What the driver says before the compiler does. Build systems take the first version in it for the compiler's, as this is what options depend on.
-fn announce(language: Language, compiler: &Path, arguments: &[OsString]) {
+fn announce(language: Language, compiler: &Path, arguments: &[OsString]) -> Result<(), Error> {
     if !arguments.iter().any(|a| a == "--version") {
-        return;
+        return Ok(());
     }
     let said =
         Command::new(compiler).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let behind = said.lines().next().unwrap_or_else(|| language.stands_in_for());
-    println!(
-        "{}, a driver for {behind}; version of the driver: {}",
+    print(&format!(
+        "{}, a driver for {behind}; version of the driver: {}\n",
         language.driver(),
         env!("CARGO_PKG_VERSION")
-    );
+    ))?;
+    Ok(())
+}
+
+/// Answers a question.
+fn print(text: &str) -> Result<ExitCode, Error> {
+    say(text).map_err(Error::Output)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn become_compiler(compiler: &Path, arguments: Vec<OsString>) -> Result<ExitCode, Error> {

@@ -20,7 +20,7 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 
 use crate::elf::{self, FileKind, Member, Unit};
 
-use super::arguments::{Typed, strip, takes_value};
+use super::arguments::{Typed, hands_to_linker, strip, takes_value};
 use super::components;
 use super::error::Error;
 use super::objects;
@@ -58,7 +58,7 @@ impl Wraps {
             }
         }
         let Some((symbol, _)) = out.replaced.first() else { return Ok(out) };
-        if typed.shared || typed.relocatable || typed.by_hand {
+        if typed.shared || typed.relocatable || typed.by_hand.is_some() {
             let problem = format!(
                 "dsm-cc replaces calls of {symbol} by calls of its runtime, which is no part of this link; {}",
                 remedy(symbol)
@@ -132,14 +132,16 @@ impl Wraps {
         let mut index = 0;
         while index < arguments.len() {
             let argument = &arguments[index];
-            if argument == "-Xlinker" && has_words(index + 1) {
+            if hands_to_linker(argument) && has_words(index + 1) {
                 if let Some(word) = kept(index + 1).next() {
                     out.extend([argument.clone(), word.to_owned()]);
                 }
                 index += 1;
             } else if has_words(index) {
                 let rest: Vec<&OsStr> = kept(index).collect();
-                if !rest.is_empty() {
+                if rest.len() == words.iter().filter(|(argument, _)| *argument == index).count() {
+                    out.push(argument.clone());
+                } else if !rest.is_empty() {
                     let mut joined = OsString::from("-Wl,");
                     joined.push(rest.join(OsStr::new(",")));
                     out.push(joined);
@@ -296,12 +298,14 @@ fn linker_words(arguments: &[OsString]) -> Vec<(usize, &OsStr)> {
     while let Some((index, argument)) = rest.next() {
         if argument == "--" {
             break;
-        } else if argument == "-Xlinker" {
+        } else if hands_to_linker(argument) {
             out.extend(rest.next().map(|(index, word)| (index, word.as_os_str())));
         } else if takes_value(argument) {
             rest.next();
         } else if let Some(words) = strip(argument, "-Wl,") {
             out.extend(words.as_bytes().split(|c| *c == b',').map(|word| (index, OsStr::from_bytes(word))));
+        } else if let Some(word) = strip(argument, "--for-linker=") {
+            out.push((index, word));
         }
     }
     out
@@ -352,6 +356,8 @@ mod tests {
             "-Wl,-wrap,f",
             "-Xlinker --wrap=f",
             "-Xlinker --wrap -Xlinker f",
+            "--for-linker --wrap=f",
+            "--for-linker=--wrap=f",
             "-Wl,--wrap -Wl,f",
             "-Wl,--wrap=f,--wrap=f",
         ] {
@@ -371,6 +377,12 @@ mod tests {
         assert_eq!(
             arguments,
             "-Wl,-u,__wrap_malloc,--defsym=__dsm_malloc=__wrap_malloc a.o -Wl,-O1,--wrap,f -o x -- -b.o"
+        );
+        let line = "a.o --for-linker=--wrap=malloc --for-linker --wrap=f --for-linker=-rpath=a,b";
+        let arguments = read(line).unwrap().arguments(&split(line)).join(OsStr::new(" "));
+        assert_eq!(
+            arguments,
+            "-Wl,-u,__wrap_malloc,--defsym=__dsm_malloc=__wrap_malloc a.o --for-linker --wrap=f --for-linker=-rpath=a,b"
         );
         let line = "a.o -Wl,--wrap=f -Xlinker -O1 -o x";
         assert_eq!(read(line).unwrap().arguments(&split(line)), split(line));
