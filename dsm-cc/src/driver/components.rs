@@ -59,6 +59,11 @@ impl Language {
         self.compiler().0.trim_end_matches("-22")
     }
 
+    /// The environment variable that names another compiler.
+    pub fn variable(self) -> &'static str {
+        self.compiler().1
+    }
+
     fn compiler(self) -> (&'static str, &'static str) {
         match self {
             Language::C => ("clang-22", "DSM_CLANG"),
@@ -163,6 +168,13 @@ pub fn find_headers() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_runtime_knows_the_variables_of_the_driver() {
+        for language in Language::ALL {
+            assert!(dsm_config::VARIABLES.iter().any(|v| v.name == language.variable()), "{language:?}");
+        }
+    }
 
     #[test]
     fn the_name_decides() {

@@ -342,7 +342,7 @@ fn valid_names() -> String {
 
 /// What `--help` says: the driver's own options, and where the compiler's are.
 pub fn help(language: Language) -> String {
-    let (driver, compiler) = (language.driver(), language.stands_in_for());
+    let (driver, compiler, variable) = (language.driver(), language.stands_in_for(), language.variable());
     format!(
         "USAGE: {driver} [options] file...\n\n\
          {driver} compiles and links programs for dsm-run. It takes every option of the\n\
@@ -352,7 +352,8 @@ pub fn help(language: Language) -> String {
          --dsm-version\n      \
          Tell which compiler and pass are in use: CCACHE_COMPILERCHECK='%compiler% --dsm-version'.\n  \
          --help-hidden\n      List the options of {compiler}, which {compiler}-22 --help lists as well.\n\n\
-         DSM_DISABLE=1 in the environment makes it the plain compiler.\n",
+         DSM_DISABLE=1 in the environment makes it the plain compiler. {variable} names the compiler,\n\
+         if it is not {compiler}-22 in PATH or in LLVM's own directory.\n",
         table()
     )
 }
@@ -483,6 +484,7 @@ mod tests {
             assert!(TABLE.iter().all(|e| text.contains(e.name)));
             assert!(text.lines().all(|l| l.len() <= 100), "{text}");
             assert!(text.lines().count() < 100, "{text}");
+            assert!(text.contains(language.variable()), "{text}");
             assert!(text.contains("--help-hidden") && text.contains(language.stands_in_for()), "{text}");
         }
     }

@@ -97,6 +97,9 @@ variables! {
     "DSM_JOB", "(internal)", "", "Set by dsm-run for the processes of a job.", |_, _| Ok(());
     "DSM_PASS_OPTIONS", "(internal)", "", "Set by dsm-cc for the compiler plugin; has no effect at run time.", |_, _| Ok(());
     "DSM_DISABLE", "0|1", "0", "dsm-cc acts as the plain compiler; has no effect at run time.", |_, _| Ok(());
+    "DSM_CLANG", "PATH", "clang-22", "The compiler that dsm-cc stands in for; has no effect at run time.", |_, _| Ok(());
+    "DSM_CLANGXX", "PATH", "clang++-22", "The compiler that dsm-c++ stands in for; has no effect at run time.", |_, _| Ok(());
+    "DSM_FLANG", "PATH", "flang-22", "The compiler that dsm-fc stands in for; has no effect at run time.", |_, _| Ok(());
     "OMP_NUM_THREADS", "N[,N...]", "processes x threads per process", "Threads of a team, by nesting level. Not given, nested regions have the threads per process, and a program under dsm-run finds the threads of the job in it. Under mpirun and srun: the threads of each process.",
         |c, s| set(&mut c.num_threads, list(s), "positive numbers separated by commas"), show::num_threads;
     "OMP_SCHEDULE", "[monotonic:|nonmonotonic:]static|dynamic|guided|auto[,CHUNK]", "static",
