@@ -30,10 +30,19 @@ const FORTRAN: &str = "program p\n  integer :: i, s\n  s = 0\n  !$omp parallel d
   do i = 1, 10\n    s = s + i\n  end do\n  print *, s\nend program\n";
 
 fn run(directory: &Path, scratch: &Path, words: &[&str]) -> Option<Outcome> {
+    run_with(directory, scratch, words, None)
+}
+
+fn run_with(
+    directory: &Path,
+    scratch: &Path,
+    words: &[&str],
+    variable: Option<(&str, &str)>,
+) -> Option<Outcome> {
     let command = toolchain::dsm()?.run.with_file_name("dsm-compare");
     let mut command = Command::new(command);
     execute::hide_own_variables(&mut command);
-    command.arg(directory).args(words).env("TMPDIR", scratch);
+    command.arg(directory).args(words).env("TMPDIR", scratch).envs(variable);
     Some(execute::run(&mut command, "", execute::time_limit()))
 }
 
@@ -92,4 +101,32 @@ fn without_differences_the_status_is_0_and_without_programs_2() {
     let outcome = run(sources.path(), scratch.path(), &words).unwrap();
     assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.text(), outcome.errors());
     assert!(outcome.errors().contains("same.c: same"), "{}", outcome.errors());
+}
+
+#[test]
+fn a_variable_of_the_caller_does_not_switch_the_pass_off() {
+    let sources = Scratch::directory("compare-disabled");
+    let scratch = Scratch::directory("compare-disabled-scratch");
+    std::fs::write(sources.path().join("same.c"), SAME).unwrap();
+    let words = ["-l", "2x1", "-r", "1", "-q"];
+    let disabled = Some(("DSM_DISABLE", "1"));
+    let Some(outcome) = run_with(sources.path(), scratch.path(), &words, disabled) else { return };
+    assert_eq!(outcome.status, Some(0), "{}\n{}", outcome.text(), outcome.errors());
+    std::fs::remove_file(sources.path().join("same.c")).unwrap();
+    std::fs::write(sources.path().join("different.cpp"), DIFFERENT).unwrap();
+    let outcome = run_with(sources.path(), scratch.path(), &words, disabled).unwrap();
+    assert_eq!(outcome.status, Some(1), "{}\n{}", outcome.text(), outcome.errors());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_comparison_at_its_start() {
+    let sources = Scratch::directory("compare-json");
+    let scratch = Scratch::directory("compare-json-scratch");
+    std::fs::write(sources.path().join("same.c"), SAME).unwrap();
+    let words = ["-l", "1x1", "--json", "/nowhere/results.json"];
+    let Some(outcome) = run(sources.path(), scratch.path(), &words) else { return };
+    assert_eq!(outcome.status, Some(2));
+    let message = outcome.errors();
+    assert!(message.starts_with("dsm-compare: cannot write /nowhere/results.json: "), "{message}");
+    assert_eq!((message.lines().count(), outcome.text().as_str()), (1, ""), "{message}");
 }

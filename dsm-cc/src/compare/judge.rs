@@ -262,6 +262,7 @@ impl<'a> Judge<'a> {
     /// The driver's command; dsm-cc acts as the plain compiler where `DSM_DISABLE` is set.
     fn compiler(&self, source: &Source, program: &Path, remarks: bool) -> Command {
         let mut command = Command::new(self.commands.join(source.language.driver()));
+        command.env_remove("DSM_DISABLE");
         command.args(self.options.flags());
         if remarks {
             command.arg("-fdsm-remarks");

@@ -12,12 +12,14 @@ mod options;
 mod report;
 mod sources;
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::execute;
+use crate::{execute, say};
 use judge::{Judge, Verdict};
 use options::Options;
 use report::Report;
@@ -63,6 +65,14 @@ fn run(options: &Options) -> Result<Report, Error> {
         .tempdir()
         .map_err(system("make a temporary directory".into()))?;
     let judge = Judge::new(options, directory.path())?;
+    // A file that cannot be written to ends the comparison before the programs have run.
+    let json = match &options.json {
+        Some(path) => {
+            let file = File::create(path).map_err(system(format!("write {}", path.display())))?;
+            Some((path, file))
+        }
+        None => None,
+    };
     let verdicts = in_parallel(options.jobs(), sources.len(), |i| {
         let verdict = judge.judge(i, &sources[i]);
         if !options.quiet {
@@ -74,10 +84,10 @@ fn run(options: &Options) -> Result<Report, Error> {
         return Err(Error::Interrupted);
     }
     let report = Report::new(options, sources.into_iter().zip(verdicts).collect());
-    print!("{report}");
-    if let Some(path) = &options.json {
-        std::fs::write(path, report.json()).map_err(system(format!("write {}", path.display())))?;
+    if let Some((path, mut file)) = json {
+        file.write_all(report.json().as_bytes()).map_err(system(format!("write {}", path.display())))?;
     }
+    say(&report.to_string()).map_err(system("write to standard output".into()))?;
     Ok(report)
 }
 

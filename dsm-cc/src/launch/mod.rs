@@ -38,10 +38,11 @@ mod verdict;
 mod watch;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::say;
 use bind::Binding;
 use connect::Sockets;
 use environment::Variables;
@@ -102,31 +103,42 @@ impl Error {
 /// Runs the launcher on the process's arguments.
 pub fn main() -> ExitCode {
     let options = Options::read(std::env::args_os()).unwrap_or_else(|error| error.exit());
-    if options.help_env {
-        // Nobody needs what a closed pipe does not take.
-        let _ = io::stdout().write_all(environment::help().as_bytes());
-        return ExitCode::SUCCESS;
-    }
-    if options.transports {
-        let _ = io::stdout().write_all(transports::list().as_bytes());
-        return ExitCode::SUCCESS;
-    }
     if options.daemon {
         return daemon::main();
     }
-    let result = match head::placements(&options) {
-        _ if options.pmix => pmix::run(&options),
-        Ok(None) => run(&options),
-        Ok(Some(placements)) => head::run(&options, placements),
-        Err(error) => Err(error),
-    };
-    match result {
+    match act(&options) {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             eprintln!("dsm-run: {error}");
             ExitCode::from(error.exit_status())
         }
     }
+}
+
+/// Does what the options say; gives the exit status.
+fn act(options: &Options) -> Result<u8, Error> {
+    if options.help_env {
+        return print(&environment::help());
+    }
+    if options.transports {
+        return print(&transports::list());
+    }
+    if options.spill_has_no_effect(|name| std::env::var_os(name).is_some()) {
+        return Err(Error::Usage("--spill has no effect without --memory (DSM_MEMORY)".into()));
+    }
+    if options.pmix {
+        return pmix::run(options);
+    }
+    match head::placements(options)? {
+        None => run(options),
+        Some(placements) => head::run(options, placements),
+    }
+}
+
+/// Answers a question.
+fn print(text: &str) -> Result<u8, Error> {
+    say(text).map_err(|source| Error::System { what: "write to standard output", source })?;
+    Ok(0)
 }
 
 /// Variables that stand for options.

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgAction, CommandFactory, Parser};
 use dsm_abi::job::MAX_PROCESSES;
+use dsm_config::MIN_MEMORY;
+use dsm_config::parse::bytes;
 
 use super::bind::Target;
 use super::environment::MAX_THREADS;
@@ -54,7 +56,8 @@ pub struct Options {
     pub trace: Option<PathBuf>,
 
     /// Memory for events of each thread that are not in the trace yet, in KiB
-    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(4..=32768))]
+    #[arg(long, value_name = "KIB", default_value_t = 1024, requires = "trace",
+          value_parser = RangedU64ValueParser::<u64>::new().range(4..=32768))]
     trace_buffer: u64,
 
     /// Most memory for each process's copy of the shared data; what does not fit goes to a file on disk and comes back when it is used (DSM_MEMORY)
@@ -62,7 +65,7 @@ pub struct Options {
     pub memory: Option<String>,
 
     /// Directory of each host for that file, best on an SSD [default: /var/tmp] (DSM_SPILL)
-    #[arg(long, value_name = "DIRECTORY", requires = "memory")]
+    #[arg(long, value_name = "DIRECTORY")]
     pub spill: Option<PathBuf>,
 
     /// Start the program even if it does not look like one compiled by dsm-cc (a script or tool that starts it)
@@ -145,6 +148,14 @@ impl Options {
         Ok(all)
     }
 
+    /// Whether `--spill` names a directory for memory that has no limit; `is_set` knows the launcher's own variables.
+    pub fn spill_has_no_effect(&self, is_set: impl Fn(&str) -> bool) -> bool {
+        const LIMIT: &str = "DSM_MEMORY";
+        let is_named =
+            self.variables.iter().any(|word| word.to_string_lossy().split('=').next() == Some(LIMIT));
+        self.spill.is_some() && self.memory.is_none() && !is_named && !is_set(LIMIT)
+    }
+
     /// The trace that is asked for.
     pub fn trace_wish(&self) -> Option<Wish> {
         let path = self.trace.clone()?;
@@ -162,16 +173,9 @@ impl Options {
     }
 }
 
-/// Least value of `--memory`, bytes: what the runtime needs for transfers.
-const MIN_MEMORY: u64 = 16 << 20;
-
 /// A size that the runtime takes for `DSM_MEMORY`.
 fn parse_memory(text: &str) -> Result<String, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let shift =
-        ["", "K", "M", "G", "T"].iter().position(|unit| text[digits.len()..].eq_ignore_ascii_case(unit));
-    let bytes = shift.zip(digits.parse::<u64>().ok()).and_then(|(shift, n)| n.checked_mul(1 << (10 * shift)));
-    match bytes {
+    match bytes(text) {
         Some(MIN_MEMORY..) => Ok(text.into()),
         Some(_) => Err("at least 16M are needed".into()),
         None => Err("expected a number with K, M, G or T behind it, such as 2G".into()),
@@ -285,8 +289,37 @@ mod tests {
     }
 
     #[test]
+    fn memory_has_the_sizes_of_its_variable() {
+        for size in ["16M", "2GB", "64MiB", "1t", "16777216"] {
+            assert_eq!(parse(&format!("dsm-run --memory {size} ./x")).unwrap().memory.as_deref(), Some(size));
+        }
+        for size in ["15M", "2X", "", "-1", "99999999T"] {
+            assert!(
+                Options::read(["dsm-run", "--memory", size, "./x"].map(OsString::from)).is_err(),
+                "{size}"
+            );
+        }
+    }
+
+    #[test]
+    fn memory_may_be_limited_by_a_variable() {
+        let has_none = |line: &str, set: bool| parse(line).unwrap().spill_has_no_effect(|_| set);
+        assert!(has_none("dsm-run --spill /tmp ./x", false));
+        assert!(has_none("dsm-run --spill /tmp -x DSM_MEMORYLESS=1 ./x", false));
+        for (line, set) in [
+            ("dsm-run --spill /tmp ./x", true),
+            ("dsm-run --spill /tmp --memory 64M ./x", false),
+            ("dsm-run --spill /tmp -x DSM_MEMORY=64M ./x", false),
+            ("dsm-run ./x", false),
+        ] {
+            assert!(!has_none(line, set), "{line}");
+        }
+    }
+
+    #[test]
     fn a_trace_has_a_file_and_buffers() {
         assert_eq!(parse("dsm-run ./x").unwrap().trace_wish(), None);
+        assert_eq!(parse("dsm-run --trace-buffer 64 ./x").unwrap_err().exit_code(), 2);
         let wish = |buffer: &str| parse(&format!("dsm-run --trace t {buffer} ./x")).unwrap().trace_wish();
         let with = |bytes| Some(Wish { path: "t".into(), bytes });
         assert_eq!([wish(""), wish("--trace-buffer=4")], [with(1 << 20), with(4096)]);
@@ -314,7 +347,7 @@ mod tests {
     #[test]
     fn wrong_numbers_are_refused_with_the_range() {
         for line in [
-            "--trace-buffer 3 ./x",
+            "--trace t --trace-buffer 3 ./x",
             "-n 0 ./x",
             "-n -1 ./x",
             "-n 1025 ./x",

@@ -24,7 +24,7 @@ mod summary;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::execute;
+use crate::{execute, say};
 use choice::Choice;
 use machine::Machine;
 use measure::Meter;
@@ -186,16 +186,17 @@ fn report(
     store.write("results.json", &results.json())?;
     store.write("chart.svg", &results.chart().map_err(Error::Chart)?)?;
     store.write("report.md", &text)?;
-    print!("{text}");
-    println!("\nIn {}: report.md, runs.csv, results.json, chart.svg", store.directory().display());
+    let place = store.directory().display();
+    let mut text = format!("{text}\nIn {place}: report.md, runs.csv, results.json, chart.svg\n");
     for choice in &results.choices {
-        println!(
-            "DSM_BLOCK={} DSM_BLOCK_FILE={} is for {}",
+        text += &format!(
+            "DSM_BLOCK={} DSM_BLOCK_FILE={} is for {}\n",
             choice.uniform,
             store.directory().join(measure::block_file(choice.setting)).display(),
             choice.setting
         );
     }
+    say(&text).map_err(|source| Error::System { what: "write to standard output".into(), source })?;
     let failed: Vec<_> = records.iter().filter_map(|r| Some((r.run, r.failure.as_ref()?))).collect();
     for (run, failure) in &failed {
         eprintln!(

@@ -1,13 +1,16 @@
 //! Command line of the simulation.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::Parser;
 use dsm_simulate::costs::Costs;
 use dsm_simulate::figures;
 use dsm_simulate::report;
-use dsm_simulate::run::{Protocol, Setting, run};
+use dsm_simulate::run::{Outcome, Protocol, Setting, run};
 use dsm_simulate::sync::{Barrier, Lock};
 use dsm_simulate::workload::{Sizes, Workload};
 
@@ -115,11 +118,8 @@ impl Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    println!("{}", report::header());
     let done = match &options.figures {
-        Some(directory) => {
-            figures::write(directory, options.most, &options.costs, |o| println!("{}", report::row(o)))
-        }
+        Some(directory) => all_figures(directory, &options),
         None => one_by_one(&options),
     };
     match done {
@@ -131,14 +131,48 @@ fn main() -> ExitCode {
     }
 }
 
+fn all_figures(directory: &Path, options: &Options) -> Result<(), String> {
+    // What cannot be written to ends the command before the first run.
+    std::fs::create_dir_all(directory).map_err(|e| format!("cannot make {}: {e}", directory.display()))?;
+    say(&report::header())?;
+    let failure = OnceLock::new();
+    let progress = |outcome: &Outcome| {
+        if let Err(why) = say(&report::row(outcome)) {
+            // The first one counts.
+            let _ = failure.set(why);
+        }
+    };
+    figures::write(directory, options.most, &options.costs, progress)?;
+    failure.into_inner().map_or(Ok(()), Err)
+}
+
 fn one_by_one(options: &Options) -> Result<(), String> {
+    let json = match &options.json {
+        Some(path) => Some((path, File::create(path).map_err(|error| cannot_write(path, &error))?)),
+        None => None,
+    };
+    say(&report::header())?;
     let mut outcomes = Vec::new();
     for setting in options.settings() {
         let outcome = run(&setting);
-        println!("{}", report::row(&outcome));
+        say(&report::row(&outcome))?;
         outcomes.push(outcome);
     }
-    let Some(path) = &options.json else { return Ok(()) };
+    let Some((path, mut file)) = json else { return Ok(()) };
     let text = serde_json::to_string_pretty(&outcomes).map_err(|e| e.to_string())?;
-    std::fs::write(path, text + "\n").map_err(|e| format!("cannot write {}: {e}", path.display()))
+    file.write_all((text + "\n").as_bytes()).map_err(|error| cannot_write(path, &error))
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
+}
+
+/// Writes a line to standard output. A reader that has closed a pipe wants no more, which is no error.
+fn say(line: &str) -> Result<(), String> {
+    match writeln!(io::stdout(), "{line}") {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
