@@ -24,3 +24,20 @@ pub fn say(text: &str) -> io::Result<()> {
     let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
     written.or_else(|error| if error.kind() == ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
+
+/// Asserts that the book's page of options has each one of the command, in the command's section.
+#[cfg(test)]
+fn assert_documented(command: &clap::Command) {
+    let page = include_str!("../../book/src/user/options.md");
+    let heading = format!("\n## {}\n", command.get_name());
+    let (_, section) = page.split_once(&heading).expect("the command has a section");
+    let section = section.split("\n## ").next().unwrap_or(section);
+    for option in command.get_arguments().filter(|option| !option.is_hide_set() && !option.is_positional()) {
+        let long = option.get_long().map(|name| format!("--{name}"));
+        let short = option.get_short().map(|name| format!("-{name}"));
+        for name in [long, short].into_iter().flatten() {
+            let is_there = [" ", "`", "["].iter().any(|end| section.contains(&format!("`{name}{end}")));
+            assert!(is_there, "{}: {name} is not in book/src/user/options.md", command.get_name());
+        }
+    }
+}

@@ -116,7 +116,14 @@ impl FromStr for Layout {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    #[test]
+    fn the_book_has_every_option() {
+        crate::assert_documented(&Options::command());
+    }
 
     #[test]
     fn flags_stand_behind_two_hyphens() {

@@ -95,7 +95,7 @@ const TABLE: &[Entry] = &[
     Entry {
         name: "-fdsm-plan",
         takes: Takes::Maybe("<file>"),
-        help: "Print what is done with every access, and why, to standard error or to <file>.",
+        help: "Print what is done with every access, and why, to standard error, or append it to <file>.",
         apply: |own, value| {
             own.plan = Some(plain_value(value.unwrap_or("-"))?);
             Ok(())
@@ -348,7 +348,7 @@ pub fn help(language: Language) -> String {
          {driver} compiles and links programs for dsm-run. It takes every option of the\n\
          {compiler} LLVM compiler, version 22, and adds:\n\n\
          {}\n  \
-         --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled.\n  \
+         --dsm-check <file>...\n      Tell how objects, libraries and programs were compiled; has to be the first word.\n  \
          --dsm-version\n      \
          Tell which compiler and pass are in use: CCACHE_COMPILERCHECK='%compiler% --dsm-version'.\n  \
          --help-hidden\n      List the options of {compiler}, which {compiler}-22 --help lists as well.\n\n\
@@ -426,6 +426,15 @@ mod tests {
         for entry in TABLE {
             assert!(message.contains(&spelling(entry)), "{message}");
         }
+    }
+
+    #[test]
+    fn the_book_has_every_option() {
+        let page = include_str!("../../../book/src/user/options.md");
+        for entry in TABLE {
+            assert!(page.contains(&format!("| `{}", entry.name)), "{}", entry.name);
+        }
+        assert!(page.contains("`--dsm-check ") && page.contains("`--dsm-version`"));
     }
 
     #[test]

@@ -272,6 +272,11 @@ mod tests {
     }
 
     #[test]
+    fn the_book_has_every_option() {
+        crate::assert_documented(&Options::command());
+    }
+
+    #[test]
     fn options_become_variables() {
         let settings = |line: &str| parse(line).unwrap().settings().unwrap();
         assert_eq!(settings("dsm-run ./x"), []);

@@ -219,7 +219,14 @@ impl fmt::Display for Sizes {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+
+    #[test]
+    fn the_book_has_every_option() {
+        crate::assert_documented(&Options::command());
+    }
 
     #[test]
     fn sizes_are_lists_and_ranges() {

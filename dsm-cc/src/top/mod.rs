@@ -144,3 +144,15 @@ pub fn print_own() {
         eprintln!("dsm-run: cannot start a thread that looks at the job: {error}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_book_has_every_option() {
+        crate::assert_documented(&Options::command());
+    }
+}

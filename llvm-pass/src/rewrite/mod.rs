@@ -1,4 +1,4 @@
-//! Applies plans. Decides nothing.
+//! Applies plans. Rewrites that need no plan, which run before facts exist or on the whole module, hold their own conditions and soundness arguments.
 
 pub mod addresses;
 pub mod assembly;

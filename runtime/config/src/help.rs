@@ -51,7 +51,7 @@ pub fn page() -> String {
         "# Environment variables\n\n\
          <!-- Made by `cargo run -q -p dsm-cc --example environment > book/src/user/environment.md` from runtime/config/src/table.rs. -->\n\n\
          What programs built by `dsm-cc` obey; `dsm-run --help-env` prints the same. A malformed value or an unknown name that starts with\n\
-         `DSM_` gets one warning, and the default is used. Sizes take the suffixes `K`, `M` and `G`.\n",
+         `DSM_` gets one warning, and the default is used. Sizes take the suffixes `K`, `M`, `G` and `T`.\n",
     );
     for (title, prefix) in [("Of the runtime", "DSM_"), ("Of OpenMP", "OMP_")] {
         let _ = write!(
