@@ -40,7 +40,7 @@ pub struct Options {
     pub line: Option<Sizes>,
 
     /// Numbers of processes; with one, which has nothing to keep coherent, the program runs with one block size only
-    #[arg(short = 'n', long = "procs", value_name = "N,...", value_delimiter = ',', default_value = "2",
+    #[arg(short = 'n', long, alias = "procs", value_name = "N,...", value_delimiter = ',', default_value = "2",
           value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub processes: Vec<u32>,
 
@@ -151,7 +151,7 @@ impl Options {
             "environment": variables,
             "--block": self.block.to_string(),
             "--line": self.line.as_ref().map(Sizes::to_string),
-            "--procs": self.processes,
+            "--processes": self.processes,
             "--threads": self.threads,
             "--repeat": self.repeat,
             "--build": self.build,
@@ -256,6 +256,14 @@ mod tests {
             "dsm-sweep --cost 1,2 -- ./x",
         ] {
             assert_eq!(read(wrong).expect_err(wrong).exit_code(), 2, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn processes_have_their_former_name_too() {
+        for line in ["dsm-sweep --processes 1,2 -- ./x", "dsm-sweep --procs 1,2 -- ./x"] {
+            let options = Options::try_parse_from(line.split_whitespace()).expect("it is right");
+            assert_eq!(options.processes, [1, 2], "{line}");
         }
     }
 
