@@ -2,7 +2,7 @@
 //! of running jobs (`dsm-top`).
 //!
 //! [`driver`] turns a compiler's argument vector into clang's and becomes clang. [`compare`] builds and runs programs both ways. [`launch`] starts the processes
-//! of a job and ends them together; [`top`] shows what they do. [`sweep`] runs a program with many block sizes. [`execute`] runs commands for the comparison and the sweep. [`elf`]
+//! of a job and ends them together; [`top`] shows what they do. [`sweep`] runs a program with many block sizes. [`execute`] runs commands for the comparison and the sweep, and [`tools`] finds them. [`elf`]
 //! reads the note that objects and programs are judged by.
 
 pub mod compare;
@@ -11,6 +11,7 @@ pub mod elf;
 pub mod execute;
 pub mod launch;
 pub mod sweep;
+pub mod tools;
 pub mod top;
 
 use std::io::{self, ErrorKind, Write as _};

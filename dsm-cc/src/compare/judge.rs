@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::Error;
 use super::options::{Layout, Options};
 use super::sources::Source;
 use crate::execute::{self, End, Outcome, line};
+use crate::tools::Tools;
 
 /// How much longer than a program a compiler may take.
 const COMPILER_FACTOR: u32 = 10;
@@ -95,7 +95,7 @@ impl Kind {
 pub struct Judge<'a> {
     options: &'a Options,
     scratch: &'a Path,
-    commands: PathBuf,
+    tools: Tools,
 }
 
 /// The plain program's results for one number of threads.
@@ -105,18 +105,9 @@ struct Reference {
 }
 
 impl<'a> Judge<'a> {
-    /// With the commands that lie beside this one; `scratch` is for all files.
-    pub fn new(options: &'a Options, scratch: &'a Path) -> Result<Judge<'a>, Error> {
-        let own = std::env::current_exe()
-            .map_err(|source| Error::System { what: "find dsm-compare itself".into(), source })?;
-        let commands = own.parent().unwrap_or(Path::new("/")).to_owned();
-        for name in ["dsm-cc", "dsm-c++", "dsm-fc", "dsm-run"] {
-            let path = commands.join(name);
-            if !path.exists() {
-                return Err(Error::NoCompiler(path));
-            }
-        }
-        Ok(Judge { options, scratch, commands })
+    /// With these commands; `scratch` is for all files.
+    pub fn new(options: &'a Options, scratch: &'a Path, tools: Tools) -> Judge<'a> {
+        Judge { options, scratch, tools }
     }
 
     /// Judges program `number`.
@@ -261,7 +252,7 @@ impl<'a> Judge<'a> {
 
     /// The driver's command; dsm-cc acts as the plain compiler where `DSM_DISABLE` is set.
     fn compiler(&self, source: &Source, program: &Path, remarks: bool) -> Command {
-        let mut command = Command::new(self.commands.join(source.language.driver()));
+        let mut command = Command::new(self.tools.path(source.language.driver()));
         command.env_remove("DSM_DISABLE");
         command.args(self.options.flags());
         if remarks {
@@ -273,7 +264,7 @@ impl<'a> Judge<'a> {
     }
 
     fn program(&self, program: &Path, layout: Layout, guard: bool) -> Command {
-        let mut command = Command::new(self.commands.join("dsm-run"));
+        let mut command = Command::new(self.tools.launcher());
         command.args(["-n", &layout.processes.to_string(), "-t", &layout.threads.to_string()]).arg(program);
         command.env_remove("OMP_NUM_THREADS");
         if guard {

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::tools::{self, Tools};
 use crate::{execute, say};
 use judge::{Judge, Verdict};
 use options::Options;
@@ -31,8 +32,8 @@ enum Error {
     System { what: String, source: std::io::Error },
     #[error("no C, C++ or Fortran source in {}", .0.display())]
     NoSources(PathBuf),
-    #[error("{} is missing beside dsm-compare: install both from one build", .0.display())]
-    NoCompiler(PathBuf),
+    #[error(transparent)]
+    Tools(#[from] tools::Error),
     #[error("interrupted")]
     Interrupted,
 }
@@ -64,7 +65,7 @@ fn run(options: &Options) -> Result<Report, Error> {
         .prefix("dsm-compare-")
         .tempdir()
         .map_err(system("make a temporary directory".into()))?;
-    let judge = Judge::new(options, directory.path())?;
+    let judge = Judge::new(options, directory.path(), Tools::find("dsm-compare")?);
     // A file that cannot be written to ends the comparison before the programs have run.
     let json = match &options.json {
         Some(path) => {

@@ -14,9 +14,10 @@ use serde_json::Value;
 use super::cost::Usage;
 use super::options::Options;
 use super::plan::{Blocks, Purpose, Run, Setting};
-use super::programs::{Programs, Tools};
+use super::programs::Programs;
 use super::store::{Failure, Record};
 use crate::execute::{self, Outcome};
+use crate::tools::Tools;
 
 /// What the NAS benchmarks print.
 static NPB_VERIFICATION: LazyLock<Regex> = LazyLock::new(|| {
@@ -116,7 +117,7 @@ impl Meter<'_> {
     }
 
     fn command(&self, run: &Run, counters: &Path, profile: &Path) -> Command {
-        let mut command = Command::new(self.tools.path("dsm-run"));
+        let mut command = Command::new(self.tools.launcher());
         command
             .args(["-n", &run.setting.processes.to_string(), "-t", &run.setting.threads.to_string()])
             .arg(with_value("--stats", counters));

@@ -24,13 +24,13 @@ mod summary;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::tools::{self, Tools};
 use crate::{execute, say};
 use choice::Choice;
 use machine::Machine;
 use measure::Meter;
 use options::Options;
 use plan::{Purpose, Run, Setting};
-use programs::Tools;
 use progress::Progress;
 use report::Results;
 use store::Store;
@@ -45,8 +45,8 @@ enum Error {
     System { what: String, source: std::io::Error },
     #[error("{0}")]
     Program(String),
-    #[error("{} is missing beside dsm-sweep: install both from one build", .0.display())]
-    NoTool(PathBuf),
+    #[error(transparent)]
+    Tools(#[from] tools::Error),
     #[error(
         "the program has lines of {line} bytes; for others say how to build it: --build 'make CC={{cc}} CFLAGS={{flags}}'"
     )]
@@ -104,7 +104,7 @@ pub fn main() -> ExitCode {
 fn run(options: &Options) -> Result<usize, Error> {
     execute::catch_signals()
         .map_err(|error| Error::System { what: "catch signals".into(), source: error.into() })?;
-    let tools = Tools::find()?;
+    let tools = Tools::find("dsm-sweep")?;
     let mut identity = options.identity();
     identity["program"] = programs::digest(options)?.into();
     let mut store = Store::open(&options.directory(), &identity)?;

@@ -13,6 +13,7 @@ use super::store::PROGRAMS;
 use crate::elf::{self, FileKind};
 use crate::execute::{self, quoted};
 use crate::launch::program;
+use crate::tools::Tools;
 
 /// Line size that the compilers take unless told otherwise.
 const USUAL_LINE: u32 = 1 << dsm_abi::state::DEFAULT_LINE_SHIFT;
@@ -23,37 +24,6 @@ const MESSAGE_LINES: usize = 20;
 
 /// Programs by line size.
 pub type Programs = BTreeMap<u32, PathBuf>;
-
-/// The commands that lie beside this one.
-#[derive(Clone, Debug)]
-pub struct Tools {
-    directory: PathBuf,
-}
-
-impl Tools {
-    /// Finds them.
-    ///
-    /// # Errors
-    /// If one is missing.
-    pub fn find() -> Result<Tools, Error> {
-        let own = std::env::current_exe()
-            .map_err(|source| Error::System { what: "find dsm-sweep itself".into(), source })?;
-        let tools = Tools { directory: own.parent().unwrap_or(Path::new("/")).to_owned() };
-        match ["dsm-cc", "dsm-c++", "dsm-fc", "dsm-run"]
-            .map(|name| tools.path(name))
-            .into_iter()
-            .find(|p| !p.exists())
-        {
-            Some(missing) => Err(Error::NoTool(missing)),
-            None => Ok(tools),
-        }
-    }
-
-    /// A command.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-}
 
 /// What identifies the program that runs as it is; `None` if it is built.
 ///
