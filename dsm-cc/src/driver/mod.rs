@@ -92,6 +92,34 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if typed.query || !typed.has_inputs() {
         return become_compiler(&compiler, edit::plain(&arguments));
     }
+    refuse(language, &typed)?;
+    let mut parts = compile_parts(language, &typed)?;
+    let mut files = Vec::new();
+    let mut wraps = Wraps::default();
+    if typed.links() {
+        let needs = objects::check(&typed, language.driver())?;
+        wraps = Wraps::read(&typed)?;
+        let (typed, arguments, compiler, wraps) = (&typed, &*arguments, &*compiler, &wraps);
+        let link = Link { language, typed, arguments, compiler, needs, wraps };
+        link.add_parts(&mut parts, &mut files)?;
+    }
+    let arguments = edit::edit(&wraps.arguments(&arguments), &typed, &parts);
+    let program = typed.links() && !typed.relocatable && !typed.shared && !typed.quiet;
+    if typed.dry || !(program || typed.compiles()) {
+        let result = become_compiler(&compiler, arguments);
+        drop(files);
+        return result;
+    }
+    let status = Compilation::new(language, &compiler, arguments, &typed)?.run()?;
+    if program && status == ExitCode::SUCCESS {
+        unknown::warnings(&typed).iter().for_each(|line| eprintln!("{line}"));
+        openmp::warning(&typed, language.driver()).iter().for_each(|line| eprintln!("{line}"));
+    }
+    Ok(status)
+}
+
+/// Whether what was typed can work.
+fn refuse(language: Language, typed: &Typed) -> Result<(), Error> {
     let refused_link = typed.refusals.at_links().filter(|_| typed.links());
     if let Some((option, reason)) = typed.refusals.anywhere().or(refused_link) {
         return Err(Error::Refused { option, reason: reason.into() });
@@ -102,6 +130,11 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if let Some(path) = typed.foreign_source(language) {
         return Err(Error::ForeignSource { path: path.to_owned(), language });
     }
+    Ok(())
+}
+
+/// What a compilation takes.
+fn compile_parts(language: Language, typed: &Typed) -> Result<Parts, Error> {
     let mut parts = Parts::default();
     if typed.reads_text() && language != Language::Fortran {
         parts.cxx_headers = Some(components::find(HEADERS)?);
@@ -118,80 +151,88 @@ fn run(language: Language, arguments: Vec<OsString>) -> Result<ExitCode, Error> 
     if typed.reads_sources() && language == Language::Fortran {
         parts.modules = Some(components::find(MODULES)?);
     }
-    let mut files = Vec::new();
-    let mut wraps = Wraps::default();
-    if typed.links() {
-        let needs = objects::check(&typed, language.driver())?;
-        parts.lld = may_link_with_lld(language, &typed, needs) && components::has_lld(&compiler);
-        wraps = Wraps::read(&typed)?;
+    Ok(parts)
+}
+
+/// What a link depends on.
+struct Link<'a> {
+    language: Language,
+    typed: &'a Typed,
+    arguments: &'a [OsString],
+    compiler: &'a Path,
+    needs: Needs,
+    wraps: &'a Wraps,
+}
+
+impl Link<'_> {
+    /// Adds what the link takes; `files` are those that the linker inherits.
+    fn add_parts(&self, parts: &mut Parts, files: &mut Vec<File>) -> Result<(), Error> {
+        let Link { language, typed, compiler, needs, wraps, .. } = *self;
         if language == Language::Fortran && wraps.replaces("free") {
             return Err(Error::Refused { option: "--wrap=free".into(), reason: FORTRAN_FREES.into() });
         }
+        parts.lld = may_link_with_lld(language, typed, needs) && components::has_lld(compiler);
         parts.program_wraps_free = wraps.replaces("free");
-        if !typed.relocatable {
-            // The linker takes it where an object refers to it.
-            parts.templates_archive = components::find(TEMPLATES_ARCHIVE).ok();
-            parts.templates_archive = parts
-                .templates_archive
-                .map(|path| archive(path, &wraps, &compiler, &mut files))
-                .transpose()?;
-            // The compiler of C++ names the C++ library itself, be it the static one.
-            parts.libstdcxx = needs.templates && language != Language::Cxx;
+        if typed.relocatable {
+            return Ok(());
         }
-        let unwrapped = |object: &'static [u8]| -> Result<Cow<'static, [u8]>, Error> {
-            Ok(wraps.renamed(&compiler, object)?.map_or(Cow::Borrowed(object), Cow::Owned))
-        };
+        // The linker takes it where an object refers to it.
+        let templates = components::find(TEMPLATES_ARCHIVE).ok();
+        parts.templates_archive = templates.map(|path| archive(path, wraps, compiler, files)).transpose()?;
+        // The compiler of C++ names the C++ library itself, be it the static one.
+        parts.libstdcxx = needs.templates && language != Language::Cxx;
+        parts.bind_now = typed.shared || needs.indirect_functions;
         // Build systems name the start files of shared libraries themselves.
         let program = !typed.shared && typed.by_hand.is_none();
-        if !typed.relocatable && (typed.shared || program) {
-            let mut script = include_bytes!("link.ld").to_vec();
-            if program {
-                script.extend_from_slice(launcher_record().as_bytes());
-                script.extend_from_slice(limit_of_fixed_programs().as_bytes());
-            }
-            // The linker takes no version beside one without a name, which a script of the user's may have.
-            if !typed.has_version_script() {
-                script.extend_from_slice(if program { VERSIONS } else { LIBRARY_VERSIONS });
-            }
-            parts.script = Some(inherited(&mut files, "the linker script", &script)?);
+        if typed.shared || program {
+            parts.script = Some(inherited(files, "the linker script", &script(typed, program))?);
         }
-        parts.bind_now = !typed.relocatable && (typed.shared || needs.indirect_functions);
-        if !typed.relocatable && typed.shared {
-            parts.image = Some(inherited(&mut files, "the library's record", &unwrapped(IMAGE)?)?);
+        if typed.shared {
+            parts.image = Some(inherited(files, "the library's record", &self.unwrapped(IMAGE)?)?);
         }
-        if !typed.relocatable && program {
-            let runtime = components::find_runtime(typed.own.runtime_debug)?;
-            parts.runtime = Some(archive(runtime, &wraps, &compiler, &mut files)?);
-            let has = |option: &str| arguments.iter().any(|a| a == option);
-            let is_shared = !has("-static-libstdc++");
-            if is_shared {
-                let exceptions = components::find(EXCEPTIONS_ARCHIVE)?;
-                parts.exceptions = Some(archive(exceptions, &wraps, &compiler, &mut files)?);
-            }
-            if is_shared && (language == Language::Cxx || has("-lstdc++") || has("stdc++")) {
-                for object in BEFORE_LIBSTDCXX {
-                    parts.before_libstdcxx.push(inherited(
-                        &mut files,
-                        "a part of the runtime",
-                        &unwrapped(object)?,
-                    )?);
-                }
+        if program {
+            self.add_runtime(parts, files)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the runtime, and what stands in front of the C++ library.
+    fn add_runtime(&self, parts: &mut Parts, files: &mut Vec<File>) -> Result<(), Error> {
+        let runtime = components::find_runtime(self.typed.own.runtime_debug)?;
+        parts.runtime = Some(archive(runtime, self.wraps, self.compiler, files)?);
+        let has = |option: &str| self.arguments.iter().any(|a| a == option);
+        if has("-static-libstdc++") {
+            return Ok(());
+        }
+        let exceptions = components::find(EXCEPTIONS_ARCHIVE)?;
+        parts.exceptions = Some(archive(exceptions, self.wraps, self.compiler, files)?);
+        if self.language == Language::Cxx || has("-lstdc++") || has("stdc++") {
+            for object in BEFORE_LIBSTDCXX {
+                let object = self.unwrapped(object)?;
+                parts.before_libstdcxx.push(inherited(files, "a part of the runtime", &object)?);
             }
         }
+        Ok(())
     }
-    let arguments = edit::edit(&wraps.arguments(&arguments), &typed, &parts);
-    let program = typed.links() && !typed.relocatable && !typed.shared && !typed.quiet;
-    if typed.dry || !(program || typed.compiles()) {
-        let result = become_compiler(&compiler, arguments);
-        drop(files);
-        return result;
+
+    /// The object, or what is linked in its place where symbols are wrapped.
+    fn unwrapped(&self, object: &'static [u8]) -> Result<Cow<'static, [u8]>, Error> {
+        Ok(self.wraps.renamed(self.compiler, object)?.map_or(Cow::Borrowed(object), Cow::Owned))
     }
-    let status = Compilation::new(language, &compiler, arguments, &typed)?.run()?;
-    if program && status == ExitCode::SUCCESS {
-        unknown::warnings(&typed).iter().for_each(|line| eprintln!("{line}"));
-        openmp::warning(&typed, language.driver()).iter().for_each(|line| eprintln!("{line}"));
+}
+
+/// The linker script.
+fn script(typed: &Typed, program: bool) -> Vec<u8> {
+    let mut script = include_bytes!("link.ld").to_vec();
+    if program {
+        script.extend_from_slice(launcher_record().as_bytes());
+        script.extend_from_slice(limit_of_fixed_programs().as_bytes());
     }
-    Ok(status)
+    // The linker takes no version beside one without a name, which a script of the user's may have.
+    if !typed.has_version_script() {
+        script.extend_from_slice(if program { VERSIONS } else { LIBRARY_VERSIONS });
+    }
+    script
 }
 
 /// Whether LLVM's linker may take the place of the system's, which takes longer over the runtime. Not where an option is for
