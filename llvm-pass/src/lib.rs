@@ -49,6 +49,58 @@ fn run(module: Module, manager: Manager) -> bool {
         return false;
     }
     let openmp = analysis::directives::describe(module);
+    let mut records = Records { totals: prepare(module, manager, &options), ..Records::default() };
+    let declared = analysis::annotated::variables(module);
+    let candidates = module.globals().into_iter().filter(|g| analysis::thread_locals::may_be_shared(*g));
+    candidates.for_each(llvm::Value::thread_local_by_intrinsic);
+    let thread_locals = analysis::thread_locals::find(module, &declared);
+    let thread_locals = rewrite::thread_locals::mark(module, &Builder::new(module), thread_locals);
+    let facts = module_facts(module, manager, &options, &mut records.totals, &mut records.printed);
+    let synchronising = module.functions().into_iter().filter(|f| facts.syncs.function(*f));
+    synchronising.for_each(rewrite::clone::forget_effects);
+    let builder = Builder::new(module);
+    let entries = Entries::new(module);
+    let emitter = Emitter {
+        builder: &builder,
+        entries: &entries,
+        line_shift: options.line_shift,
+        count: options.count,
+        verify: options.verify,
+    };
+    let combinations = analysis::reduction::functions_without_effects(module);
+    let copyprivate = analysis::copyprivate::sizes(module);
+    instrument(module, manager, &facts, &emitter, &options, &mut records);
+    rewrite::thread_locals::expand(module, &emitter, &thread_locals);
+    if options.enabled("reduction") {
+        records.totals.reductions =
+            rewrite::private_copies::of_reductions(module, &builder, &entries, &combinations);
+    }
+    if options.enabled("copyprivate") {
+        records.totals.copyprivate =
+            rewrite::private_copies::of_copyprivate(module, &builder, &entries, &copyprivate);
+    }
+    rewrite::module::streams(module, &builder, &entries);
+    rewrite::module::own_functions(module);
+    rewrite::module::own_allocator(module);
+    rewrite::module::library(module, &builder, &entries);
+    rewrite::module::statements(module);
+    rewrite::module::main_function(module, &builder);
+    rewrite::module::constructors(module);
+    rewrite::module::threadprivates(module);
+    rewrite::module::private_pointers(module);
+    rewrite::module::globals(module, &facts.privacy.declared);
+    rewrite::module::features(module, &options);
+    rewrite::module::note(module, &options, &records.unknown, openmp);
+    output(module, &options, &records.printed, &records.totals);
+    if !options.places && !options.verify {
+        // The driver has asked for them on the pass's behalf. Whatever follows takes longer with them.
+        module.forget_places();
+    }
+    true
+}
+
+/// Checks names, and makes the edits that need no facts about accesses, and come before these.
+fn prepare(module: Module, manager: Manager, options: &Options) -> Counters {
     analysis::names::check(module);
     rewrite::resolvers::separate(module);
     rewrite::addresses::take_checked(module, &Builder::new(module));
@@ -67,8 +119,8 @@ fn run(module: Module, manager: Manager) -> bool {
         strengthened,
         statics,
         cas,
-        walks: if rewrite::walk::enabled(&options) { rewrite::walk::integers(module, manager) } else { 0 },
-        collapsed: if rewrite::collapse::enabled(&options) {
+        walks: if rewrite::walk::enabled(options) { rewrite::walk::integers(module, manager) } else { 0 },
+        collapsed: if rewrite::collapse::enabled(options) {
             rewrite::collapse::nests(module, manager)
         } else {
             0
@@ -85,47 +137,47 @@ fn run(module: Module, manager: Manager) -> bool {
         totals.chunks = loops.len() as u64;
         rewrite::module::any_thread_has_any_chunk(module, &loops);
     }
-    let declared = analysis::annotated::variables(module);
-    let candidates = module.globals().into_iter().filter(|g| analysis::thread_locals::may_be_shared(*g));
-    candidates.for_each(llvm::Value::thread_local_by_intrinsic);
-    let thread_locals = analysis::thread_locals::find(module, &declared);
-    let thread_locals = rewrite::thread_locals::mark(module, &Builder::new(module), thread_locals);
-    let mut printed = String::new();
-    let mut unknown = UnknownCalls::default();
-    let facts = module_facts(module, manager, &options, &mut totals, &mut printed);
-    let synchronising = module.functions().into_iter().filter(|f| facts.syncs.function(*f));
-    synchronising.for_each(rewrite::clone::forget_effects);
-    let builder = Builder::new(module);
-    let entries = Entries::new(module);
-    let emitter = Emitter {
-        builder: &builder,
-        entries: &entries,
-        line_shift: options.line_shift,
-        count: options.count,
-        verify: options.verify,
-    };
-    let combinations = analysis::reduction::functions_without_effects(module);
-    let copyprivate = analysis::copyprivate::sizes(module);
-    let grounds = analysis::linear::grounds(module, &options);
+    totals
+}
+
+/// What was printed, counted and left to the link on the way.
+#[derive(Default)]
+struct Records {
+    printed: String,
+    totals: Counters,
+    unknown: UnknownCalls,
+}
+
+/// Checks the accesses of all functions: facts, plan and edits, one function after the other.
+fn instrument(
+    module: Module,
+    manager: Manager,
+    facts: &ModuleFacts,
+    emitter: &Emitter<'_>,
+    options: &Options,
+    records: &mut Records,
+) {
+    let Records { printed, totals, unknown } = records;
+    let grounds = analysis::linear::grounds(module, options);
     for function in module.functions().into_iter().filter(|f| analysis::is_instrumented(*f)) {
         let analyses = manager.analyses(function);
         let mut found =
-            Collector::new(module, &facts, &analyses, options.line_shift, grounds).function(function);
+            Collector::new(module, facts, &analyses, options.line_shift, grounds).function(function);
         fault::facts(&mut found.facts);
-        let mut plan = plan::plan(&found.facts, &options);
+        let mut plan = plan::plan(&found.facts, options);
         fault::plan(&mut plan);
-        plan.count(&found.facts, &mut totals);
-        explain(&found, &plan, &options, &mut printed);
-        report(&found, &plan, &options, &mut unknown);
+        plan.count(&found.facts, totals);
+        explain(&found, &plan, options, printed);
+        report(&found, &plan, options, unknown);
         if options.verify {
             rewrite::verify::state(&found, &plan);
         }
         if !plan.is_empty() || options.count || options.verify {
             let join_flushes = options.enabled("flush");
             totals.flushes +=
-                rewrite::function(module, manager, &emitter, analyses, &found, &plan, join_flushes);
+                rewrite::function(module, manager, emitter, analyses, &found, &plan, join_flushes);
             if options.verify {
-                rewrite::verify::calls_that_do_not_synchronise(module, &emitter, function, &facts.syncs);
+                rewrite::verify::calls_that_do_not_synchronise(module, emitter, function, &facts.syncs);
             }
             fault::code(function, &plan);
             if !function.is_valid() {
@@ -133,32 +185,6 @@ fn run(module: Module, manager: Manager) -> bool {
             }
         }
     }
-    rewrite::thread_locals::expand(module, &emitter, &thread_locals);
-    if options.enabled("reduction") {
-        totals.reductions = rewrite::private_copies::of_reductions(module, &builder, &entries, &combinations);
-    }
-    if options.enabled("copyprivate") {
-        totals.copyprivate =
-            rewrite::private_copies::of_copyprivate(module, &builder, &entries, &copyprivate);
-    }
-    rewrite::module::streams(module, &builder, &entries);
-    rewrite::module::own_functions(module);
-    rewrite::module::own_allocator(module);
-    rewrite::module::library(module, &builder, &entries);
-    rewrite::module::statements(module);
-    rewrite::module::main_function(module, &builder);
-    rewrite::module::constructors(module);
-    rewrite::module::threadprivates(module);
-    rewrite::module::private_pointers(module);
-    rewrite::module::globals(module, &facts.privacy.declared);
-    rewrite::module::features(module, &options);
-    rewrite::module::note(module, &options, &unknown, openmp);
-    output(module, &options, &printed, &totals);
-    if !options.places && !options.verify {
-        // The driver has asked for them on the pass's behalf. Whatever follows takes longer with them.
-        module.forget_places();
-    }
-    true
 }
 
 /// Asserts that accesses are allowed, where the module is compiled for that; true if it changed.

@@ -23,6 +23,7 @@ pub mod linear;
 pub mod loops;
 pub mod names;
 pub mod openmp;
+pub mod order;
 pub mod overwrite;
 pub mod pointer;
 pub mod reduction;

@@ -8,11 +8,11 @@
 
 use std::collections::HashSet;
 
-use crate::llvm::{Block, Linkage, Module, Opcode, Ordering, Severity, Value};
+use crate::llvm::{Linkage, Module, Opcode, Severity, Value};
 
 use super::callee::{Callee, callee, replaced};
 use super::sync::calls_back;
-use super::{libc, openmp};
+use super::{libc, openmp, order};
 
 /// What the runtime calls and ISO C does not reserve.
 const CALLED: &[&str] = &[
@@ -129,15 +129,9 @@ fn is_library_without_synchronisation(function: Value) -> bool {
 
 /// Whether a function is seen to synchronise, by itself or by others of the module. What it calls elsewhere, and the heap, may synchronise, but mostly does not.
 fn synchronises(function: Value, seen: &mut HashSet<Value>) -> bool {
-    let instructions = function.blocks().into_iter().flat_map(Block::instructions);
-    instructions.into_iter().any(|instruction| match instruction.opcode() {
+    function.function_instructions().any(|instruction| match instruction.opcode() {
         Opcode::LLVMFence | Opcode::LLVMAtomicRMW | Opcode::LLVMAtomicCmpXchg => true,
-        Opcode::LLVMLoad | Opcode::LLVMStore => {
-            use Ordering::*;
-            let relaxed =
-                [LLVMAtomicOrderingNotAtomic, LLVMAtomicOrderingUnordered, LLVMAtomicOrderingMonotonic];
-            !relaxed.contains(&instruction.ordering())
-        }
+        Opcode::LLVMLoad | Opcode::LLVMStore => !order::is_relaxed(instruction.ordering()),
         Opcode::LLVMCall | Opcode::LLVMInvoke => match callee(instruction) {
             Callee::OpenMp(name) => openmp::entry(&name).is_some_and(|entry| entry.syncs),
             Callee::Heap(name) => name.starts_with("pthread_"),

@@ -22,6 +22,7 @@ use crate::llvm::{Block, Module, Opcode, Value};
 
 use super::callee::{Callee, callee, is_exact};
 use super::is_instrumented;
+use super::pointer::strip;
 
 /// The entries.
 const ENTRIES: [&str; 2] = ["__kmpc_reduce", "__kmpc_reduce_nowait"];
@@ -96,9 +97,9 @@ pub fn elements(call: Value) -> Option<Vec<Value>> {
 
 /// Whether an instruction stores into a reduction's list of private copies, which is a local.
 pub fn stores_to_list(instruction: Value, call: Value) -> bool {
-    let list = root(call.operand(LIST));
+    let list = strip(call.operand(LIST));
     instruction.opcode() == Opcode::LLVMStore
-        && root(instruction.operand(1)) == list
+        && strip(instruction.operand(1)) == list
         && list.is_instruction()
         && list.opcode() == Opcode::LLVMAlloca
 }
@@ -116,14 +117,6 @@ pub fn stores_of_list(call: Value) -> Vec<Value> {
         }
     }
     stores
-}
-
-/// What a pointer is an element of.
-fn root(mut pointer: Value) -> Value {
-    while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
-        pointer = pointer.operand(0);
-    }
-    pointer
 }
 
 /// Whether what a process has of a reduction goes to other processes as a message. Before anything is instrumented.
@@ -158,11 +151,11 @@ fn has_no_effects(call: Value) -> bool {
     function.blocks().into_iter().flat_map(Block::instructions).all(|instruction| {
         match instruction.opcode() {
             Opcode::LLVMLoad => {
-                let from = root(instruction.operand(0));
+                let from = strip(instruction.operand(0));
                 elements.contains(&from) || lists.contains(&from)
             }
             Opcode::LLVMStore => {
-                elements.contains(&root(instruction.operand(1)))
+                elements.contains(&strip(instruction.operand(1)))
                     && !instruction.operand(0).ty().holds_pointer()
             }
             Opcode::LLVMCall => match callee(instruction) {

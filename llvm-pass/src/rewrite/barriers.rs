@@ -6,7 +6,8 @@
 //! acquires, and in front of what releases, says what atomics do. It is no instruction.
 
 use crate::analysis::is_instrumented;
-use crate::llvm::{Block, Builder, Module, Opcode, Ordering, Value};
+use crate::analysis::order::is_relaxed;
+use crate::llvm::{Block, Builder, Module, Opcode, Value};
 
 /// Adds the barriers; true if there are any.
 pub fn add(module: Module) -> bool {
@@ -25,14 +26,10 @@ pub fn add(module: Module) -> bool {
 }
 
 fn is_ordered(instruction: Value) -> bool {
-    use Ordering::{LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingNotAtomic, LLVMAtomicOrderingUnordered};
-    let relaxed = |o| {
-        matches!(o, LLVMAtomicOrderingNotAtomic | LLVMAtomicOrderingUnordered | LLVMAtomicOrderingMonotonic)
-    };
     let ordered = match instruction.opcode() {
         Opcode::LLVMFence => true,
-        Opcode::LLVMLoad | Opcode::LLVMStore | Opcode::LLVMAtomicRMW => !relaxed(instruction.ordering()),
-        Opcode::LLVMAtomicCmpXchg => !relaxed(instruction.cas_orderings().0),
+        Opcode::LLVMLoad | Opcode::LLVMStore | Opcode::LLVMAtomicRMW => !is_relaxed(instruction.ordering()),
+        Opcode::LLVMAtomicCmpXchg => !is_relaxed(instruction.cas_orderings().0),
         _ => return false,
     };
     ordered && !instruction.is_single_thread()

@@ -16,6 +16,7 @@
 use std::collections::HashSet;
 
 use crate::analysis::is_instrumented;
+use crate::analysis::order::acquires;
 use crate::fault::{self, Fault};
 use crate::llvm::{
     Block, Builder, IntPredicate, Manager, Module, Opcode, Ordering, RmwKind, TypeKind, Value,
@@ -449,15 +450,4 @@ fn is_removable(value: Value, is_acquired: bool) -> bool {
         LLVMLoad => !value.is_volatile() && (is_acquired || !acquires(value.ordering())),
         _ => has_no_effect(value),
     }
-}
-
-/// Whether an access with this order keeps later ones behind it.
-fn acquires(order: Ordering) -> bool {
-    use Ordering::*;
-    matches!(
-        order,
-        LLVMAtomicOrderingAcquire
-            | LLVMAtomicOrderingAcquireRelease
-            | LLVMAtomicOrderingSequentiallyConsistent
-    )
 }

@@ -9,13 +9,14 @@
 //! only where the operation is a release and an acquire. A load, which never is a release, keeps its flush, and leaves the acquire to it. A store that releases
 //! keeps its flush.
 
+use crate::analysis::order::acquires;
 use crate::fault::{self, Fault};
 use crate::llvm::{Block, Opcode, Ordering, Value};
 
 /// Takes out what an atomic operation that becomes a call of the runtime and the flush behind it would do twice; returns the number of places.
 pub fn join(atomic: Value) -> u64 {
     if atomic.opcode() == Opcode::LLVMLoad {
-        let acquires = !is_relaxed(atomic.ordering());
+        let acquires = acquires(atomic.ordering());
         if fault::is(Fault::FlushOrder) {
             return drop_all(flush_behind(atomic));
         }
@@ -46,20 +47,10 @@ fn is_flush(atomic: Value) -> bool {
     match atomic.opcode() {
         Opcode::LLVMAtomicCmpXchg => {
             let (success, failure) = atomic.cas_orderings();
-            both(success) && !is_relaxed(failure)
+            both(success) && acquires(failure)
         }
         _ => both(atomic.ordering()),
     }
-}
-
-fn is_relaxed(order: Ordering) -> bool {
-    use Ordering::*;
-    !matches!(
-        order,
-        LLVMAtomicOrderingAcquire
-            | LLVMAtomicOrderingAcquireRelease
-            | LLVMAtomicOrderingSequentiallyConsistent
-    )
 }
 
 /// The blocks behind that of an instruction which are come to from there alone, if nothing between it and its block's end counts.

@@ -77,21 +77,17 @@ pub fn leave_out(module: Module, options: &Options) -> bool {
             count += 1;
         }
     }
-    for region in module.functions().into_iter().filter(|f| is_region(*f)) {
+    for region in module.functions().into_iter().filter(|f| is_only_forked(*f)) {
         count += u64::from(leave_to_end_of_region(module, region));
     }
     LEFT_OUT.with(|total| total.set(total.get() + count));
     count > 0
 }
 
-fn instructions(function: Value) -> impl Iterator<Item = Value> {
-    function.blocks().into_iter().flat_map(Block::instructions)
-}
-
 /// The calls of a function, in the order of the code.
 fn calls(module: Module, name: &str) -> Vec<Value> {
     let functions = module.functions().into_iter().filter(|f| !f.is_declaration());
-    functions.flat_map(instructions).filter(|i| is_call(*i, name)).collect()
+    functions.flat_map(Value::function_instructions).filter(|i| is_call(*i, name)).collect()
 }
 
 fn is_call(instruction: Value, name: &str) -> bool {
@@ -191,7 +187,7 @@ fn leads_without_combining(from: Block, reduce: Value, to: Block) -> bool {
 }
 
 /// Whether a function is the text of parallel regions and nothing else.
-fn is_region(function: Value) -> bool {
+fn is_only_forked(function: Value) -> bool {
     let users = function.users();
     let forks = |user: &Value| {
         let called = user.is_instruction() && user.opcode() == Opcode::LLVMCall;
@@ -207,8 +203,9 @@ fn is_region(function: Value) -> bool {
 /// Takes the barrier out of the one reduction of a region, if the region ends behind it; true if it does. One thread combines in it, and not by atomic
 /// operations: these have no end without a barrier.
 fn leave_to_end_of_region(module: Module, region: Value) -> bool {
-    let all = |name: &str| instructions(region).filter(|i| is_call(*i, name)).collect::<Vec<_>>();
-    let returns: Vec<Value> = instructions(region).filter(|i| i.opcode() == Opcode::LLVMRet).collect();
+    let all = |name: &str| region.function_instructions().filter(|i| is_call(*i, name)).collect::<Vec<_>>();
+    let returns: Vec<Value> =
+        region.function_instructions().filter(|i| i.opcode() == Opcode::LLVMRet).collect();
     let (&[reduce], &[end], &[last]) = (&all(REDUCE)[..], &all(END)[..], &returns[..]) else { return false };
     let Some(ways) = Ways::to(last) else { return false };
     if ways.reductions != [reduce] || ways.ends != [end] {

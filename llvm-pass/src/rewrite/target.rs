@@ -61,7 +61,7 @@ fn device(module: Module, call: Value) -> Option<Value> {
     }
     let of_block = |b: &Block| b.instructions().into_iter().rev().collect::<Vec<_>>();
     let backwards = blocks.iter().flat_map(of_block).skip_while(|i| *i != call).skip(1);
-    let mut since = backwards.take_while(|i| !(i.is_call() && is_region(i.callee())));
+    let mut since = backwards.take_while(|i| !(i.is_call() && is_target_region(i.callee())));
     let never_read = |i: &Value| {
         let place = if i.opcode() == Opcode::LLVMStore { i.operand(1) } else { return false };
         let ends = |u: &Value| {
@@ -76,6 +76,6 @@ fn device(module: Module, call: Value) -> Option<Value> {
     since.find(never_read).map(|store| store.operand(0))
 }
 
-fn is_region(function: Value) -> bool {
+fn is_target_region(function: Value) -> bool {
     function.is_function() && function.name().starts_with(PREFIX)
 }

@@ -38,6 +38,7 @@ use crate::llvm::{
 
 use super::callee::{Callee, callee};
 use super::openmp::microtask_argument;
+use super::pointer::strip;
 use super::{is_instrumented, libc, reduction};
 
 /// Prefix of the entries that share a loop out, and their arguments.
@@ -59,9 +60,11 @@ const MODIFIERS: i64 = 3 << 29;
 
 /// The calls that share such loops out.
 pub fn find(module: Module, manager: Manager) -> Vec<Value> {
-    let regions = module.functions().into_iter().filter(|f| is_instrumented(*f) && is_region(*f));
+    let regions =
+        module.functions().into_iter().filter(|f| is_instrumented(*f) && is_only_executed_in_parallel(*f));
     let found = regions.filter_map(|function| {
-        let init = only(instructions(function).filter(|i| calls(*i, |name| name.starts_with(INIT))))?;
+        let init =
+            only(function.function_instructions().filter(|i| calls(*i, |name| name.starts_with(INIT))))?;
         let kind = init.operand(KIND).int()?;
         if !CHUNKED.contains(&(kind & !MODIFIERS)) {
             return None;
@@ -74,7 +77,7 @@ pub fn find(module: Module, manager: Manager) -> Vec<Value> {
 }
 
 /// Whether a function is the text of parallel regions, which is also called where a region has one thread.
-fn is_region(function: Value) -> bool {
+fn is_only_executed_in_parallel(function: Value) -> bool {
     let users = function.users();
     let runs = |user: &Value| {
         user.is_instruction()
@@ -92,10 +95,6 @@ fn is_region(function: Value) -> bool {
         && function.param_count() >= 2
 }
 
-fn instructions(function: Value) -> impl Iterator<Item = Value> {
-    function.blocks().into_iter().flat_map(Block::instructions)
-}
-
 /// Whether an instruction is a call of an entry.
 fn calls(instruction: Value, is_entry: impl Fn(&str) -> bool) -> bool {
     instruction.opcode() == Opcode::LLVMCall
@@ -104,14 +103,6 @@ fn calls(instruction: Value, is_entry: impl Fn(&str) -> bool) -> bool {
 
 fn only(mut all: impl Iterator<Item = Value>) -> Option<Value> {
     all.next().filter(|_| all.next().is_none())
-}
-
-/// The variable that an address lies in.
-fn root(mut pointer: Value) -> Value {
-    while pointer.is_instruction() && pointer.opcode() == Opcode::LLVMGetElementPtr {
-        pointer = pointer.operand(0);
-    }
-    pointer
 }
 
 fn is_local(value: Value) -> bool {
@@ -146,7 +137,7 @@ struct Reduction {
 
 impl<'a> Region<'a> {
     fn of(analyses: &'a Analyses, function: Value, init: Value) -> Option<Region<'a>> {
-        let fini = only(instructions(function).filter(|i| calls(*i, |name| name == FINI)))?;
+        let fini = only(function.function_instructions().filter(|i| calls(*i, |name| name == FINI)))?;
         let (first, last) = (init.block(), fini.block());
         if analyses.loop_of(first).is_some() || analyses.loop_of(last).is_some() {
             return None;
@@ -171,7 +162,8 @@ impl<'a> Region<'a> {
         }
         let bounds = BOUNDS.map(|index| init.operand(index)).collect();
         let reduction =
-            match only(instructions(function).filter(|i| calls(*i, |name| REDUCE.contains(&name)))) {
+            match only(function.function_instructions().filter(|i| calls(*i, |name| REDUCE.contains(&name))))
+            {
                 Some(call) => Some(Reduction::of(call, last, &end)?),
                 None => None,
             };
@@ -182,11 +174,15 @@ impl<'a> Region<'a> {
     fn is_anonymous(&self) -> bool {
         let mut functions = HashSet::new();
         self.has_no_number()
-            && instructions(self.function).all(|i| {
+            && self.function.function_instructions().all(|i| {
                 let combines = self.reduction.as_ref().is_some_and(|r| r.combining.contains(&i));
                 self.is_entry(i) || combines && !i.is_call() || is_same_for_all_threads(i, &mut functions)
             })
-            && instructions(self.function).filter(|i| is_local(*i)).all(|local| self.is_fresh(local))
+            && self
+                .function
+                .function_instructions()
+                .filter(|i| is_local(*i))
+                .all(|local| self.is_fresh(local))
             && self.has_upper_bound()
             && self.has_no_first_chunk()
             && self.has_no_remainder()
@@ -215,7 +211,7 @@ impl<'a> Region<'a> {
             .map(|user| (user.opcode() == Opcode::LLVMLoad).then_some(user))
             .collect();
         let Some(mut numbers) = loads else { return false };
-        numbers.extend(instructions(self.function).filter(|i| calls(*i, |name| name == NUMBER)));
+        numbers.extend(self.function.function_instructions().filter(|i| calls(*i, |name| name == NUMBER)));
         numbers.into_iter().flat_map(Value::users).all(|user| user.is_instruction() && self.is_entry(user))
     }
 
@@ -240,7 +236,9 @@ impl<'a> Region<'a> {
                             begins.push(user)
                         }
                         Callee::Intrinsic(name) if name.starts_with("llvm.lifetime.end") => {}
-                        Callee::Intrinsic(name) if is_copy(&name) => is_copied |= self.body.contains(&user),
+                        Callee::Intrinsic(name) if copies_or_fills(&name) => {
+                            is_copied |= self.body.contains(&user)
+                        }
                         Callee::OpenMp(_) if self.is_entry(user) => {}
                         _ => return false,
                     },
@@ -344,7 +342,7 @@ impl<'a> Region<'a> {
     fn ends_without_effects(&self) -> bool {
         let combines = |i: &Value| self.reduction.as_ref().is_some_and(|r| r.combining.contains(i));
         self.end.iter().filter(|i| !combines(i)).all(|&i| match i.opcode() {
-            Opcode::LLVMStore => is_local(root(i.operand(1))),
+            Opcode::LLVMStore => is_local(strip(i.operand(1))),
             Opcode::LLVMCall => {
                 self.is_entry(i)
                     || matches!(callee(i), Callee::Intrinsic(name) if name.starts_with("llvm.lifetime."))
@@ -455,7 +453,8 @@ fn reachable(from: Vec<Block>, is_end: impl Fn(Block) -> bool) -> HashSet<Block>
     found
 }
 
-fn is_copy(intrinsic: &str) -> bool {
+/// Whether an intrinsic copies or fills memory.
+fn copies_or_fills(intrinsic: &str) -> bool {
     ["llvm.memcpy.", "llvm.memmove.", "llvm.memset."].iter().any(|prefix| intrinsic.starts_with(prefix))
 }
 
@@ -473,7 +472,7 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
         }
         Opcode::LLVMCall => match callee(instruction) {
             Callee::Intrinsic(name) => {
-                is_copy(&name)
+                copies_or_fills(&name)
                     || ["llvm.lifetime.", "llvm.assume", "llvm.experimental.noalias.scope.decl", "llvm.dbg."]
                         .iter()
                         .any(|prefix| name.starts_with(prefix))
@@ -482,7 +481,7 @@ fn is_same_for_all_threads(instruction: Value, functions: &mut HashSet<Value>) -
             Callee::Libc(name, _) => is_number(instruction) && libc::is_mathematical(&name),
             Callee::Own(function) => {
                 !functions.insert(function)
-                    || instructions(function).all(|i| {
+                    || function.function_instructions().all(|i| {
                         is_same_for_all_threads(i, functions)
                             && (!is_local(i) || is_only_accessed(i))
                             && !is_remainder(i)
@@ -519,7 +518,7 @@ fn is_only_accessed(local: Value) -> bool {
         Opcode::LLVMStore => user.operand(0) != local,
         Opcode::LLVMGetElementPtr => is_only_accessed(user),
         Opcode::LLVMCall => matches!(callee(user), Callee::Intrinsic(name)
-            if is_copy(&name) || name.starts_with("llvm.lifetime.")),
+            if copies_or_fills(&name) || name.starts_with("llvm.lifetime.")),
         _ => false,
     })
 }

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_int};
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::llvm_sys::{comdat, core};
 
-use crate::llvm::{Linkage, Module, Type, Value};
+use crate::llvm::{Block, Linkage, Module, Type, Value};
 
 use super::{some, text};
 
@@ -18,6 +18,11 @@ impl Value {
     pub fn is_interposable(self) -> bool {
         // SAFETY: callers ask this of globals only.
         unsafe { dsm_shim_is_interposable(self.0) != 0 }
+    }
+
+    /// Instructions of a function, in the order of its blocks.
+    pub fn function_instructions(self) -> impl Iterator<Item = Value> {
+        self.blocks().into_iter().flat_map(Block::instructions)
     }
 
     /// True without a body or initialiser.
