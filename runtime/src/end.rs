@@ -83,7 +83,7 @@ fn end_job() {
         eprintln!("{line}");
     }
     let is_measured = stats::are_wanted();
-    // Where memory is reached through its owners, the others stay until this process wants nothing more: what they want of it has to be done.
+    // Where some segments are reached by requests, their owners stay until this process needs nothing more of them: they have to serve it.
     if is_measured
         || tools_end
         || profile::is_wanted()

@@ -20,7 +20,7 @@ fn space(class: usize) -> usize {
 
 /// An object in a magazine.
 #[derive(Clone, Copy)]
-pub(super) struct Kept {
+pub(super) struct CachedObject {
     pub(super) offset: usize,
     /// Never in use before: all zero.
     pub(super) fresh: bool,
@@ -29,12 +29,12 @@ pub(super) struct Kept {
 }
 
 /// A thread's magazines of the general part.
-struct Magazines([Vec<Kept>; CLASSES]);
+struct Magazines([Vec<CachedObject>; CLASSES]);
 
 impl Magazines {
     /// Takes an object of a class.
     #[inline(always)]
-    fn allocate(&mut self, part: &Part, class: usize) -> Option<Kept> {
+    fn allocate(&mut self, part: &Part, class: usize) -> Option<CachedObject> {
         let magazine = &mut self.0[class];
         if magazine.is_empty() {
             fill(magazine, part, class);
@@ -50,20 +50,20 @@ impl Magazines {
         if magazine.len() == magazine.capacity() {
             make_space(magazine, part, place.class);
         }
-        magazine.push(Kept { offset, fresh: false, place });
+        magazine.push(CachedObject { offset, fresh: false, place });
     }
 }
 
 /// Takes one object of a class from the arena, which is locked.
-fn take(arena: &mut Arena, part: &Part, class: usize) -> Option<Kept> {
+fn take(arena: &mut Arena, part: &Part, class: usize) -> Option<CachedObject> {
     let Object { offset, fresh } = arena.take(class)?;
     let place = part.slabs.find(offset).expect("it lies in a slab");
-    Some(Kept { offset, fresh, place })
+    Some(CachedObject { offset, fresh, place })
 }
 
 /// Reserves space for all objects that a magazine may have, or gives half of them back.
 #[cold]
-fn make_space(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
+fn make_space(magazine: &mut Vec<CachedObject>, part: &Part, class: usize) {
     if magazine.len() < space(class) {
         magazine.reserve_exact(space(class) - magazine.len());
     } else {
@@ -73,7 +73,7 @@ fn make_space(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
 
 /// Half of a magazine full of objects that the arena has not handed out, so that they are allocated in the order in which they lie.
 #[cold]
-fn fill(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
+fn fill(magazine: &mut Vec<CachedObject>, part: &Part, class: usize) {
     let count = space(class) / 2;
     magazine.reserve_exact(space(class));
     let mut arena = part.arena.lock();
@@ -83,7 +83,7 @@ fn fill(magazine: &mut Vec<Kept>, part: &Part, class: usize) {
 
 /// Gives all objects of a magazine back to the arena but the last ones.
 #[cold]
-fn drain(magazine: &mut Vec<Kept>, part: &Part, left: usize) {
+fn drain(magazine: &mut Vec<CachedObject>, part: &Part, left: usize) {
     let mut arena = part.arena.lock();
     let given = magazine.len() - left;
     magazine.drain(..given).for_each(|object| arena.give(object.offset));
@@ -103,7 +103,7 @@ thread_local! {
 
 /// Allocates an object of a class from the general part, which this is.
 #[inline(always)]
-pub(super) fn allocate(part: &Part, class: usize) -> Option<Kept> {
+pub(super) fn allocate(part: &Part, class: usize) -> Option<CachedObject> {
     let own = MAGAZINES.try_with(|magazines| magazines.borrow_mut().allocate(part, class));
     // A thread that is ending has no magazines any more.
     own.unwrap_or_else(|_| take(&mut part.arena.lock(), part, class))

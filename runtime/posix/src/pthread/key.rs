@@ -8,7 +8,7 @@ use dsm_comm::Word;
 use dsm_threads::handler::Deferred;
 use parking_lot::Mutex;
 
-use super::spread;
+use super::has_peers;
 use crate::check;
 
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -84,7 +84,7 @@ fn library_key(key: c_uint) -> Option<libc::pthread_key_t> {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -> c_int {
     check::writable(to as usize, size_of::<c_uint>());
-    if !spread() {
+    if !has_peers() {
         // SAFETY: the program's arguments.
         return unsafe { libc::pthread_key_create(to, destructor) };
     }
@@ -107,7 +107,7 @@ unsafe extern "C" fn __dsm_key_create(to: *mut c_uint, destructor: Destructor) -
 /// `pthread_key_delete`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_key_delete(key: c_uint) -> c_int {
-    if !spread() {
+    if !has_peers() {
         // SAFETY: the program's argument.
         return unsafe { libc::pthread_key_delete(key) };
     }
@@ -127,7 +127,7 @@ unsafe extern "C" fn __dsm_key_delete(key: c_uint) -> c_int {
 /// `pthread_setspecific`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_setspecific(key: c_uint, value: *const c_void) -> c_int {
-    let own = if spread() { library_key(key) } else { Some(key) };
+    let own = if has_peers() { library_key(key) } else { Some(key) };
     // SAFETY: a key of this process, or the program's argument.
     own.map_or(libc::EINVAL, |own| unsafe { libc::pthread_setspecific(own, value) })
 }
@@ -135,7 +135,7 @@ unsafe extern "C" fn __dsm_setspecific(key: c_uint, value: *const c_void) -> c_i
 /// `pthread_getspecific`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __dsm_getspecific(key: c_uint) -> *mut c_void {
-    let own = if spread() { library_key(key) } else { Some(key) };
+    let own = if has_peers() { library_key(key) } else { Some(key) };
     // SAFETY: as above.
     own.map_or(std::ptr::null_mut(), |own| unsafe { libc::pthread_getspecific(own) })
 }

@@ -14,7 +14,7 @@ use std::ffi::c_int;
 use crate::sync::nest;
 use crate::{check, sync};
 
-fn spread() -> bool {
+fn has_peers() -> bool {
     sync::size() > 1
 }
 
@@ -35,7 +35,7 @@ fn status(held: bool) -> u32 {
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_mutex_lock(mutex: *mut u8) -> u32 {
-    if !spread() {
+    if !has_peers() {
         // SAFETY: the program's mutex.
         return unsafe { libc::pthread_mutex_lock(mutex.cast()) } as u32;
     }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn __dsm_mutex_lock(mutex: *mut u8) -> u32 {
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_mutex_trylock(mutex: *mut u8) -> u32 {
-    if !spread() {
+    if !has_peers() {
         // SAFETY: the program's mutex.
         return unsafe { libc::pthread_mutex_trylock(mutex.cast()) } as u32;
     }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn __dsm_mutex_trylock(mutex: *mut u8) -> u32 {
 /// See [`dsm_abi::entries`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __dsm_mutex_unlock(mutex: *mut u8) -> u32 {
-    if !spread() {
+    if !has_peers() {
         // SAFETY: the program's mutex.
         return unsafe { libc::pthread_mutex_unlock(mutex.cast()) } as u32;
     }

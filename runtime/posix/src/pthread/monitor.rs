@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::condition::left;
-use super::spread;
+use super::has_peers;
 use crate::{check, memory, sync};
 use dsm_threads::handler::Deferred;
 
@@ -26,7 +26,7 @@ pub enum Step<R> {
 
 /// Whether the object serves threads of several processes; others are the C library's.
 pub fn is_ours(object: *mut c_void) -> bool {
-    memory::is_set_up() && spread() && memory::is_shared(object as usize)
+    memory::is_set_up() && has_peers() && memory::is_shared(object as usize)
 }
 
 /// Under which the changes are counted; no other object is there.
