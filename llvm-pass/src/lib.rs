@@ -40,8 +40,10 @@ fn run(module: Module, manager: Manager) -> bool {
     if module.global(dsm_abi::layout::LINE_SHIFT_SYMBOL).is_some() {
         return false;
     }
-    if module.pointer_size() != 8 {
-        module.diagnose(Severity::Error, "dsm needs a target with 64-bit pointers");
+    let target = module.target();
+    if !(target.starts_with("x86_64-") && target.contains("-linux")) || module.pointer_size() != 8 {
+        let text = format!("dsm-cc compiles for Linux on x86-64; the target is {target}");
+        module.diagnose(Severity::Error, &text);
         return false;
     }
     if let Err(error) = analysis::libc::stated::read(module, &options.effects) {

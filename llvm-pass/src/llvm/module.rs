@@ -117,6 +117,12 @@ impl Module {
         ty.abi_align(self.0)
     }
 
+    /// Target triple.
+    pub fn target(self) -> String {
+        // SAFETY: live handle; the string is the module's.
+        super::value::text(unsafe { core::LLVMGetTarget(self.0) })
+    }
+
     /// Width of pointers, bytes.
     pub fn pointer_size(self) -> u32 {
         // SAFETY: live handle.

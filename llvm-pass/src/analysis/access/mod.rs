@@ -16,11 +16,11 @@ use super::graph::Given;
 use super::openmp;
 use super::pointer::Privacy;
 
-/// Size of the code that `llvm.init.trampoline` writes, the largest of the targets that are supported.
+/// Size of the code that `llvm.init.trampoline` writes, and more.
 const TRAMPOLINE_BYTES: u64 = 32;
 
 /// Size of a `va_list`.
-pub const VA_LIST_BYTES: u64 = if cfg!(target_arch = "aarch64") { 32 } else { 24 };
+pub const VA_LIST_BYTES: u64 = 24;
 
 /// Reads instructions of one function.
 pub struct Reader<'a> {

@@ -247,7 +247,7 @@ const RANDOM_BYTES: u64 = 48;
 const SOCKET_ADDRESS_BYTES: u64 = 128;
 
 /// Size of a `ucontext_t`.
-const CONTEXT_BYTES: u64 = if cfg!(target_arch = "aarch64") { 4560 } else { 968 };
+const CONTEXT_BYTES: u64 = 968;
 
-/// Size of a `jmp_buf`, the largest of the targets that are supported (AArch64).
-const JMP_BUF_BYTES: u64 = if cfg!(target_arch = "aarch64") { 312 } else { 200 };
+/// Size of a `jmp_buf`.
+const JMP_BUF_BYTES: u64 = 200;

@@ -24,7 +24,7 @@ fn some(raw: LLVMValueRef) -> Option<Value> {
     (!raw.is_null()).then_some(Value(raw))
 }
 
-fn text(pointer: *const c_char) -> String {
+pub(in crate::llvm) fn text(pointer: *const c_char) -> String {
     if pointer.is_null() {
         return String::new();
     }
