@@ -149,6 +149,7 @@ programs! {
     kept_sums
     kmpc_calls
     large_frames
+    last_iterations
     leagues
     library_bounds
     library_lists

@@ -59,6 +59,8 @@ pub struct Dispatch {
     several: bool,
     /// Where each process has chunks of its own.
     supply: Option<Supply>,
+    /// The thread has the last chunk of the supply, and executes it behind all others that it finds: `lastprivate` wants the values that the last iteration leaves.
+    has_last: bool,
     ordered: bool,
     iteration: u64,
     bumped: bool,
@@ -114,6 +116,7 @@ impl Dispatch {
             chunks: 0..0,
             several: false,
             supply: None,
+            has_last: false,
             ordered: ordered && !is_single,
             iteration: 0,
             bumped: false,
@@ -170,10 +173,8 @@ impl Dispatch {
 
     /// Number of the next chunk of a dynamic schedule; there is none of that number when nothing is left.
     fn next_chunk(&mut self, frame: &Frame) -> u64 {
-        if self.chunks.is_empty()
-            && let Some(supply) = &mut self.supply
-        {
-            self.chunks = supply.take(frame.team());
+        if self.chunks.is_empty() && self.supply.is_some() {
+            self.chunks = self.take_from_supply(frame);
             if self.chunks.is_empty() {
                 return u64::MAX;
             }
@@ -187,6 +188,23 @@ impl Dispatch {
         let next = self.chunks.start;
         self.chunks.start += 1;
         next
+    }
+
+    /// Numbers of the next chunks of the supply, of which the last one of the loop comes when nothing else is left.
+    fn take_from_supply(&mut self, frame: &Frame) -> Range<u64> {
+        let Some(supply) = &mut self.supply else { return 0..0 };
+        let last = self.range.trip.div_ceil(self.chunk).saturating_sub(1);
+        loop {
+            let taken = supply.take(frame.team());
+            if taken.is_empty() {
+                return if std::mem::take(&mut self.has_last) { last..last + 1 } else { taken };
+            }
+            self.has_last |= taken.contains(&last);
+            let others = taken.start..taken.end.min(last);
+            if !others.is_empty() {
+                return others;
+            }
+        }
     }
 
     fn next_guided(&self, frame: &Frame, width: u64) -> Option<Share> {
