@@ -143,6 +143,8 @@ faults! {
     StaticsUnseen = "statics-unseen",
     /// A loop around a compare-and-swap that sets bits toggles them.
     CasKind = "cas-kind",
+    /// A function with a name of POSIX is the C library's in any case.
+    SyncNamesake = "sync-namesake",
     /// A loop around a compare-and-swap does not acquire what its load acquires.
     CasOrder = "cas-order",
     /// What one path has checked counts where paths join.

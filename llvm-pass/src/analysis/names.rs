@@ -3,8 +3,8 @@
 //! ISO C leaves POSIX's names to programs. With a C library in a shared object that does no harm: it calls its functions by
 //! other names. The runtime is linked into the program, so that its calls would reach the program's function.
 //!
-//! A call of a function that another module defines is taken for one of the C library's function of the name. Most of these do not synchronise, and neither may the
-//! program's: the caller goes on with what it has checked.
+//! A call of a function that another module defines is taken for one of the C library's function of the name and the type, if the runtime replaces that. Most of these do not synchronise, and neither may
+//! the program's: the caller goes on with what it has checked.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::llvm::{Linkage, Module, Opcode, Severity, Value};
 
 use super::callee::{Callee, callee, replaced};
 use super::sync::calls_back;
-use super::{libc, openmp, order};
+use super::{openmp, order};
 
 /// What the runtime calls and ISO C does not reserve.
 const CALLED: &[&str] = &[
@@ -118,13 +118,9 @@ pub fn check(module: Module) {
     }
 }
 
-/// Whether calls in other modules are taken for those of a library function that does not synchronise.
+/// Whether calls in other modules are taken for those of a library function that the runtime replaces, and that does not synchronise.
 fn is_library_without_synchronisation(function: Value) -> bool {
-    let name = function.name();
-    match replaced(function) {
-        Some(replaced) => !replaced.synchronises && !calls_back(&name),
-        None => libc::function(&name).is_some_and(|function| !function.syncs),
-    }
+    replaced(function).is_some_and(|replaced| !replaced.synchronises && !calls_back(&function.name()))
 }
 
 /// Whether a function is seen to synchronise, by itself or by others of the module. What it calls elsewhere, and the heap, may synchronise, but mostly does not.

@@ -26,6 +26,33 @@ pub const FILLING: &[&str] = &[
     "explicit_bzero",
 ];
 
+/// Functions of ISO C, whose names programs leave to the library (ISO/IEC 9899:2018, 7.1.3), and some of POSIX that programs wait by, for which the same is taken for granted.
+#[rustfmt::skip]
+pub const RESERVED: &[&str] = &[
+    "memchr", "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strerror", "strlen",
+    "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm",
+    "clearerr", "fclose", "feof", "ferror", "fflush", "fgetc", "fgetpos", "fgets", "fopen", "fprintf", "fputc", "fputs", "fread", "freopen",
+    "fscanf", "fseek", "fsetpos", "ftell", "fwrite", "getc", "getchar", "perror", "printf", "putc", "putchar", "puts", "remove", "rename",
+    "rewind", "scanf", "setbuf", "setvbuf", "snprintf", "sprintf", "sscanf", "tmpfile", "tmpnam", "ungetc", "vfprintf", "vfscanf",
+    "vprintf", "vscanf", "vsnprintf", "vsprintf", "vsscanf",
+    "abort", "abs", "aligned_alloc", "atof", "atoi", "atol", "atoll", "bsearch", "calloc", "div", "exit", "free", "getenv", "labs", "ldiv",
+    "llabs", "lldiv", "malloc", "mblen", "mbstowcs", "mbtowc", "qsort", "rand", "realloc", "srand", "strtod", "strtof", "strtol", "strtold",
+    "strtoll", "strtoul", "strtoull", "system", "wcstombs", "wctomb",
+    "isalnum", "isalpha", "isblank", "iscntrl", "isdigit", "isgraph", "islower", "isprint", "ispunct", "isspace", "isupper", "isxdigit",
+    "tolower", "toupper", "asctime", "clock", "ctime", "difftime", "gmtime", "localtime", "mktime", "strftime", "time", "timespec_get",
+    "setlocale", "localeconv", "signal", "raise", "setjmp", "longjmp", "imaxabs", "imaxdiv", "strtoimax", "strtoumax",
+    "feclearexcept", "fegetenv", "fegetexceptflag", "fegetround", "feholdexcept", "feraiseexcept", "fesetenv", "fesetexceptflag",
+    "fesetround", "fetestexcept", "feupdateenv",
+    "btowc", "fgetwc", "fgetws", "fputwc", "fputws", "fwide", "fwprintf", "fwscanf", "getwc", "getwchar", "mbrlen", "mbrtowc", "mbsinit",
+    "mbsrtowcs", "putwc", "putwchar", "swprintf", "swscanf", "ungetwc", "vfwprintf", "vfwscanf", "vswprintf", "vswscanf", "vwprintf",
+    "vwscanf", "wcrtomb", "wcscat", "wcschr", "wcscmp", "wcscoll", "wcscpy", "wcscspn", "wcsftime", "wcslen", "wcsncat", "wcsncmp",
+    "wcsncpy", "wcspbrk", "wcsrchr", "wcsrtombs", "wcsspn", "wcsstr", "wcstod", "wcstof", "wcstok", "wcstol", "wcstold", "wcstoll",
+    "wcstoul", "wcstoull", "wcsxfrm", "wctob", "wmemchr", "wmemcmp", "wmemcpy", "wmemmove", "wmemset", "wprintf", "wscanf",
+    "iswalnum", "iswalpha", "iswblank", "iswcntrl", "iswctype", "iswdigit", "iswgraph", "iswlower", "iswprint", "iswpunct", "iswspace",
+    "iswupper", "iswxdigit", "towctrans", "towlower", "towupper", "wctrans", "wctype",
+    "usleep", "nanosleep", "clock_nanosleep", "sched_yield", "sleep", "gettimeofday", "clock_gettime",
+];
+
 /// Functions without pointer arguments that neither touch the program's memory nor synchronise.
 #[rustfmt::skip]
 pub const PLAIN: &[&str] = &[

@@ -26,11 +26,12 @@ mod table;
 pub use kept::{Kept, kept};
 pub use streams::{DESCRIPTORS, STREAMS};
 
-use lists::{FILLING, MATH, PLAIN};
+use lists::{FILLING, MATH, PLAIN, RESERVED};
 use table::{callback_table, table};
 
 use super::facts::{Kind, Length, Limit};
 use super::fortran;
+use crate::fault::{self, Fault};
 
 /// Length rule of a table entry.
 #[derive(Clone, Copy, Debug)]
@@ -197,7 +198,13 @@ pub fn function(name: &str) -> Option<Function> {
             known.then_some((&[] as &[Effect], Format::None))
         })?;
     let fills = FILLING.contains(&unfortified(name).unwrap_or(name));
-    Some(Function { effects, format, calls_back: false, syncs: false, keeps: None, fills, stated: false })
+    let syncs = may_be_of_program(name) && !fault::is(Fault::SyncNamesake);
+    Some(Function { effects, format, calls_back: false, syncs, keeps: None, fills, stated: false })
+}
+
+/// Whether a function of this name may be the program's: ISO C leaves POSIX's names and others to programs. One of another module may synchronise.
+fn may_be_of_program(name: &str) -> bool {
+    !name.starts_with('_') && !is_mathematical(name) && !FILLING.contains(&name) && !RESERVED.contains(&name)
 }
 
 impl Function {
