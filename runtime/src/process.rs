@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::job::child;
+use crate::job::library::set_errno;
 use crate::posted::{deferred, pending};
 use crate::{check, config, heap, image, job, memory, omp, process_state, progress, trace};
 use dsm_threads::handler::Deferred;
@@ -57,8 +58,7 @@ extern "C" fn dsm_rt_fork_process(site: usize) -> c_int {
             "dsm: error: fork at {} fails: memory is limited (--memory, DSM_MEMORY), and a child would not have what is on disk; posix_spawn, system and popen work",
             image::call_site(site)
         );
-        // SAFETY: the C library's variable of this thread.
-        unsafe { *libc::__errno_location() = libc::ENOTSUP };
+        set_errno(libc::ENOTSUP);
         return -1;
     }
     // A handler of the program may need what is locked meanwhile.

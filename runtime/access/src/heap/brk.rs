@@ -3,12 +3,13 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::job::library::set_errno;
+use crate::memory::geometry::PAGE;
 use crate::{memory, sync};
 use dsm_comm::Word;
 
-/// Part of an arena that the break can grow over, and its alignment.
+/// The break can grow over this part of an arena, in whole pages.
 const SHARE: usize = 4;
-const PAGE: usize = 4096;
 
 crate::control::declare! {
     /// First address of what `sbrk` gives, and how much it has given, in process 0.
@@ -47,18 +48,13 @@ fn change(distance: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     end.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).ok().map(|before| base + before)
 }
 
-fn refuse() {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
-}
-
 /// `sbrk`.
 #[unsafe(no_mangle)]
 extern "C" fn __dsm_sbrk(increment: isize) -> *mut c_void {
     match change(|now| now.checked_add_signed(increment as i64)) {
         Some(before) => before as *mut c_void,
         None => {
-            refuse();
+            set_errno(libc::ENOMEM);
             usize::MAX as *mut c_void
         }
     }
@@ -70,7 +66,7 @@ extern "C" fn __dsm_brk(address: *mut c_void) -> c_int {
     match change(|_| Some(address as u64)) {
         Some(_) => 0,
         None => {
-            refuse();
+            set_errno(libc::ENOMEM);
             -1
         }
     }

@@ -18,6 +18,7 @@ use dsm_comm::Word;
 use parking_lot::Mutex;
 
 use crate::image::{self, Place};
+use crate::job::library::set_errno;
 use crate::memory::rules::Rules;
 use crate::posted::pending;
 use crate::{config, memory, profile, race, sync};
@@ -81,8 +82,7 @@ pub fn allocate_at(size: usize, align: usize, site: usize) -> Option<(usize, boo
     };
     let Some(object) = object else {
         report_exhaustion(size, part.bytes);
-        // SAFETY: the thread's own errno.
-        unsafe { *libc::__errno_location() = libc::ENOMEM };
+        set_errno(libc::ENOMEM);
         return None;
     };
     let address = part.base + object.offset;

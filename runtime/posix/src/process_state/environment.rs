@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::{Constants, Kind, changed, shared_blocks, shared_object};
+use crate::job::library::set_errno;
 use crate::{check, memory, sync};
 
 unsafe extern "C" {
@@ -192,8 +193,7 @@ unsafe fn name<'a>(name: *const c_char) -> Option<&'a [u8]> {
 }
 
 fn invalid() -> c_int {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = libc::EINVAL };
+    set_errno(libc::EINVAL);
     -1
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::shared_object;
 use crate::job::child;
+use crate::job::library::set_errno;
 use crate::{check, sync};
 use dsm_comm::Word;
 use dsm_threads::handler::Deferred;
@@ -201,8 +202,7 @@ unsafe extern "C" fn __dsm_initstate(value: u32, buffer: *mut i8, bytes: usize) 
         return unsafe { initstate(value, buffer, bytes) };
     }
     let Some(kind) = [8, 32, 64, 128, 256].iter().rposition(|least| bytes >= *least) else {
-        // SAFETY: the thread's own errno.
-        unsafe { *libc::__errno_location() = libc::EINVAL };
+        set_errno(libc::EINVAL);
         return std::ptr::null_mut();
     };
     let before = locked(LOCK, || {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::__dsm_mutex_trylock;
 use super::condition::{deadline, left};
 use super::monitor::{self, Deadline, Step, Words, is_ours};
-use crate::job::library::next_function;
+use crate::job::library::{next_function, set_errno};
 use crate::{check, sync};
 
 macro_rules! objects {
@@ -36,8 +36,7 @@ macro_rules! objects {
 }
 
 fn fail(error: c_int) -> c_int {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = error };
+    set_errno(error);
     -1
 }
 

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use super::stream;
 use crate::heap::entries::__dsm_realloc;
+use crate::job::library::set_errno;
 use crate::{check, sync};
 
 /// Smallest line buffer, bytes, as in the GNU C library.
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn __dsm_getdelim(line: *mut u8, bytes: *mut u8, delimiter
             let grown = needed.max(2 * old).max(LINE_BYTES);
             let object = __dsm_realloc(*line, grown as u64);
             if object.is_null() {
-                *libc::__errno_location() = libc::ENOMEM;
+                set_errno(libc::ENOMEM);
                 return u64::MAX;
             }
             // The program's own allocator may have synchronised.

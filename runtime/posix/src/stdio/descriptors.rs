@@ -15,6 +15,7 @@ use super::import;
 use super::mailbox::{self, Operation};
 use super::remote::{self, Call};
 use crate::control::Words;
+use crate::job::library::set_errno;
 use crate::job::{child, die};
 use crate::sync::regions;
 use crate::{check, job, memory, sync};
@@ -202,8 +203,7 @@ pub fn close_own(descriptor: c_int) -> c_int {
 }
 
 pub(super) fn fail(error: c_int) -> c_int {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = error };
+    set_errno(error);
     -1
 }
 

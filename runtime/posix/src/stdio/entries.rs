@@ -7,6 +7,7 @@ use super::mailbox::{self, Operation};
 use super::registry::{self, Refused};
 use super::stream::Target;
 use super::{File, buffers, descriptors, fflush, stream};
+use crate::job::library::set_errno;
 use crate::{check, sync};
 
 unsafe extern "C" {
@@ -20,11 +21,6 @@ unsafe extern "C" {
     fn fileno(stream: File) -> c_int;
     fn feof(stream: File) -> c_int;
     fn clearerr(stream: File);
-}
-
-fn fail(error: c_int) {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = error };
 }
 
 /// Makes a string of the program readable.
@@ -152,7 +148,7 @@ pub unsafe extern "C" fn __dsm_freopen(path: *mut u8, mode: *mut u8, named: *mut
     unsafe {
         let (path, mode) = (text(path), text(mode));
         if stream::target(named.cast()).is_some() {
-            fail(libc::EBADF);
+            set_errno(libc::EBADF);
             return std::ptr::null_mut();
         }
         let standard = stream::is_standard_output(named.cast());
@@ -209,7 +205,7 @@ unsafe fn closing(named: *mut u8) {
 pub unsafe extern "C" fn __dsm_pclose(named: *mut u8) -> u32 {
     if sync::size() > 1 {
         if stream::target(named.cast()).is_some() {
-            fail(libc::ECHILD);
+            set_errno(libc::ECHILD);
             return u32::MAX;
         }
         // SAFETY: the program passes a stream of `popen`.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::descriptors::{RANGE, SET_WORDS, bit};
 use super::mailbox::{self, Operation};
 use crate::job::child;
+use crate::job::library::set_errno;
 use crate::sync;
 use dsm_threads::handler::Deferred;
 
@@ -160,8 +161,7 @@ pub fn local(owner: u32, descriptor: c_int) -> c_int {
             local
         }
         Err(error) => {
-            // SAFETY: the thread's own errno.
-            unsafe { *libc::__errno_location() = error };
+            set_errno(error);
             -1
         }
     }

@@ -16,6 +16,7 @@ use dsm_threads::handler::Deferred;
 use super::{File, buffers, descriptors, fflush, fields, import, registry, remote, stdin};
 use crate::control::Line;
 use crate::job::child;
+use crate::job::library::{errno, set_errno};
 use crate::memory::services::spawn_service;
 use crate::sync;
 use dsm_comm::{Bytes, Half, Word};
@@ -312,8 +313,7 @@ fn carry_out(mailbox: Mailbox) {
         }
         _ => {
             let result = on_descriptor(operation, file as c_int, a, b as i64);
-            // SAFETY: the thread's own errno.
-            (result, unsafe { *libc::__errno_location() })
+            (result, errno())
         }
     };
     mailbox.answer(result, error);
@@ -430,7 +430,7 @@ fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int)
     // SAFETY: the stream is open (the registry has it; closing takes it out first), and the data area has `len` bytes, which the
     // requester leaves alone.
     let result = unsafe {
-        *libc::__errno_location() = 0;
+        set_errno(0);
         match operation {
             Operation::Read => {
                 let count = read(stream, len, b as usize) as i64;
@@ -466,6 +466,5 @@ fn on_stream(operation: Operation, stream: File, a: i64, b: i64) -> (i64, c_int)
             }
         }
     };
-    // SAFETY: the thread's own errno.
-    (result, unsafe { *libc::__errno_location() })
+    (result, errno())
 }

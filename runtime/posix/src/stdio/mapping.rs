@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 
 use super::descriptors::{self, Place};
 use super::remote;
+use crate::job::library::{errno, set_errno};
+use crate::memory::geometry::PAGE;
 use crate::{check, heap, memory, sync};
-
-const PAGE: usize = 4096;
 
 /// A mapping of this process.
 #[derive(Clone, Copy)]
@@ -29,8 +29,7 @@ type Contents<'a> = (&'a Place, c_int, i64);
 static MAPPED: Mutex<Option<HashMap<usize, Mapping>>> = Mutex::new(None);
 
 fn fail(error: c_int) -> *mut u8 {
-    // SAFETY: the thread's own errno.
-    unsafe { *libc::__errno_location() = error };
+    set_errno(error);
     libc::MAP_FAILED.cast()
 }
 
@@ -130,8 +129,7 @@ fn fill(address: usize, bytes: usize, file: Option<Contents>) -> bool {
         match count {
             0 => break,
             1.. => done += count as usize,
-            // SAFETY: the thread's own errno.
-            _ if unsafe { *libc::__errno_location() } == libc::EINTR => {}
+            _ if errno() == libc::EINTR => {}
             _ => return false,
         }
     }
