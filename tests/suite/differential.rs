@@ -151,6 +151,7 @@ programs! {
     large_frames
     last_iterations
     leagues
+    leagues_of_many_teams
     library_bounds
     library_lists
     library_memory

@@ -367,3 +367,38 @@ int main(void)
         assert!(named.is_none_or(|text| errors.starts_with(&format!("dsm: warning: {text}"))), "{errors}");
     }
 }
+
+/// Each team waits for all others: teams one after the other would never end.
+const TEAMS_THAT_MEET: &str = "#include <omp.h>
+#include <stdio.h>
+int main(void)
+{
+    int arrived = 0, levels = 0, threads = 0;
+#pragma omp teams num_teams(4) reduction(+ : levels, threads)
+    {
+        int all = 0;
+#pragma omp atomic
+        arrived++;
+        while (all < omp_get_num_teams()) {
+#pragma omp atomic read
+            all = arrived;
+        }
+        levels += omp_get_level();
+#pragma omp parallel num_threads(8)
+#pragma omp single
+        threads += omp_get_num_threads();
+    }
+    printf(\"%d %d %d\\n\", arrived, levels, threads);
+    return 0;
+}
+";
+
+#[test]
+fn teams_of_a_league_run_at_the_same_time() {
+    for (processes, threads, expected) in
+        [(1, 4, "4 0 4\n"), (2, 2, "4 0 4\n"), (4, 1, "4 0 4\n"), (2, 4, "4 0 8\n")]
+    {
+        let Some(outcome) = run("teams_that_meet", TEAMS_THAT_MEET, processes, threads, &[]) else { return };
+        assert_eq!((outcome.status, outcome.text()), (Some(0), expected.to_owned()), "{}", outcome.errors());
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::frame::{self, Frame, Icv};
 use super::icv_words::schedule_kind;
-use super::{affinity, fork, get, ompt, put, task};
+use super::{affinity, get, league, ompt, put, task};
 use crate::config::{self, Schedule};
 
 macro_rules! queries {
@@ -87,8 +87,8 @@ queries! {
     omp_get_device_num omp_get_device_num_ -> i32 = 0;
     omp_get_num_teams omp_get_num_teams_ -> i32 = frame::current().league.get().size() as i32;
     omp_get_team_num omp_get_team_num_ -> i32 = frame::current().league.get().team as i32;
-    omp_get_max_teams omp_get_max_teams_ -> i32 = fork::NUM_TEAMS.get() as i32;
-    omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> i32 = fork::TEAMS_THREAD_LIMIT.get() as i32;
+    omp_get_max_teams omp_get_max_teams_ -> i32 = league::NUM_TEAMS.get() as i32;
+    omp_get_teams_thread_limit omp_get_teams_thread_limit_ -> i32 = league::TEAMS_THREAD_LIMIT.get() as i32;
     omp_get_cancellation omp_get_cancellation_ -> i32 = i32::from(config::get().cancellation);
     omp_get_proc_bind omp_get_proc_bind_ -> i32 = affinity::next_binding() as i32;
     omp_get_num_places omp_get_num_places_ -> i32 = affinity::places().len() as i32;
@@ -115,8 +115,8 @@ with_int! {
         }
     });
     omp_set_default_device omp_set_default_device_(device) = change(|icv| icv.device = device);
-    omp_set_num_teams omp_set_num_teams_(n) = fork::NUM_TEAMS.set(n);
-    omp_set_teams_thread_limit omp_set_teams_thread_limit_(n) = fork::TEAMS_THREAD_LIMIT.set(n);
+    omp_set_num_teams omp_set_num_teams_(n) = league::NUM_TEAMS.set(n);
+    omp_set_teams_thread_limit omp_set_teams_thread_limit_(n) = league::TEAMS_THREAD_LIMIT.set(n);
     kmp_set_blocktime kmp_set_blocktime_(ms) = ();
     kmp_set_library kmp_set_library_(kind) = ();
     kmp_set_stacksize kmp_set_stacksize_(bytes) = ();

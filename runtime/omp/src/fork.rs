@@ -5,13 +5,13 @@
 //! [`serve`]. All other regions stay inside their process.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use smallvec::SmallVec;
 
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
-use super::ompt::abi::{CodePointer, Endpoint};
+use super::league::Teams;
+use super::ompt::abi::CodePointer;
 use super::ompt::region::{Construct, Invoker};
 use super::ompt::{self, Call};
 use super::ring::Ring;
@@ -19,7 +19,7 @@ use super::schedule::first_thread;
 use super::shared_stack;
 use super::staging::Staged;
 use super::team::{self, Args, CANCEL, CANCELLED, Microtask, Team, Work};
-use super::{Loc, affinity, call_site, contention, icv_words, idle};
+use super::{Loc, affinity, call_site, contention, icv_words, idle, league};
 use crate::memory::threads;
 use crate::operations::signal;
 use crate::profile::{self, Wait};
@@ -33,13 +33,14 @@ thread_local! {
 }
 
 /// Where the control variables begin in the message of a region; the arguments follow them.
-const ICV_WORDS: usize = 13;
+const ICV_WORDS: usize = 15;
 /// Words of the message of a usual region, and some more.
 const MESSAGE_WORDS: usize = 64;
 
-/// Whether a region that the thread of `frame` starts may have threads of all processes.
+/// Whether a region that the thread of `frame` starts may have threads of all processes: not in a team of a league beside which others run.
 pub fn may_spread(frame: &Frame) -> bool {
-    threads::is_initial() && frame.active_level == 0 && sync::size() > 1
+    let beside_others = frame.league.get().threads.is_some();
+    threads::is_initial() && frame.active_level == 0 && sync::size() > 1 && !beside_others
 }
 
 /// Starts a region of the team size that the clause, the control variables and the limits give.
@@ -58,7 +59,6 @@ pub fn fork(task: Microtask, args: Args) {
     if size == 1 {
         return run_serial(frame, construct.as_ref(), task, &args);
     }
-    let floats = FloatControl::current();
     let work = Work {
         task,
         args,
@@ -67,19 +67,26 @@ pub fn fork(task: Microtask, args: Args) {
         parent: frame,
         icv: child_icv(icv, frame.level + 1),
         league: frame.league.get(),
+        teams: None,
         places,
-        floats,
+        floats: FloatControl::current(),
     };
+    start(size, work, spread, construct.as_ref());
+    contention::release(&icv, helpers);
+}
+
+/// Runs a region of `size` threads; `spread`: of all processes.
+pub fn start(size: u32, work: Work, spread: bool, construct: Option<&Construct>) {
+    let floats = work.floats;
     sync::user_threads_leave();
     if spread {
         crate::fortran::before_fork();
-        fork_processes(size, work, construct.as_ref());
+        fork_processes(size, work, construct);
     } else {
-        fork_local(size, work, construct.as_ref());
+        fork_local(size, work, construct);
     }
     floats.adopt();
     sync::user_threads_enter();
-    contention::release(&icv, helpers);
 }
 
 /// Threads that a region would have without limits; `clause`: what its clause says, or 0.
@@ -98,7 +105,7 @@ fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 
         size => size,
     };
     let asked = if clause == 0 { default() } else { clause };
-    let size = asked.min(icv.thread_limit).min(most_of_league(frame));
+    let size = asked.min(icv.thread_limit).min(league::most_threads(frame));
     let most = config::MAX_THREADS * if spread { sync::size() } else { 1 };
     if size > most {
         eprintln!("dsm: warning: a team of {size} threads was asked for; {most} are possible");
@@ -108,14 +115,6 @@ fn wanted_size(frame: &Frame, icv: &Icv, of_program: bool, spread: bool) -> u32 
         idle::check_team(size, icv);
     }
     size
-}
-
-/// Most threads of a region that a team of a league starts: those of the job, as OpenMP leaves a team's limit open. Programs for accelerators ask for thousands of teams of hundreds of threads.
-fn most_of_league(frame: &Frame) -> u32 {
-    match frame.league.get().teams {
-        0 => u32::MAX,
-        _ => super::threads_in_job().max(super::default_team(frame)),
-    }
 }
 
 fn child_icv(mut icv: Icv, level: u32) -> Icv {
@@ -175,6 +174,7 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
     ]);
     message.extend_from_slice(&process_state::publish());
     message.push(construct.map_or(0, |construct| construct.code_pointer() as u64));
+    message.extend_from_slice(&Teams::encode(work.teams));
     message.extend_from_slice(&icv_words::encode(work.icv));
     message.extend(work.args.iter().map(|&arg| staged.translate(arg) as u64));
     let mut team =
@@ -245,7 +245,8 @@ pub fn serve() {
             active_level: word(5),
             parent: std::ptr::null(),
             icv: icv_words::decode(&message[ICV_WORDS..args]),
-            league: League { team: word(6), teams: word(7) },
+            league: League { team: word(6), teams: word(7), threads: None },
+            teams: Teams::decode([message[13], message[14]]),
             places: affinity::Region::decode(message[8]),
             floats: FloatControl::decode(message[9]),
         };
@@ -286,71 +287,6 @@ fn push_serial(frame: &Frame, construct: Option<&Construct>) {
     ompt::region::enter(frame::current());
 }
 
-/// A control variable of the device, which is a process: what the program has set, else what the environment says.
-pub struct DeviceVariable {
-    set: AtomicU32,
-    given: fn(&config::Config) -> u32,
-}
-
-/// The nteams-var; 0 if nobody set it.
-pub static NUM_TEAMS: DeviceVariable = DeviceVariable { set: AtomicU32::new(0), given: |c| c.num_teams };
-
-/// The teams-thread-limit-var; 0 if nobody set it.
-pub static TEAMS_THREAD_LIMIT: DeviceVariable =
-    DeviceVariable { set: AtomicU32::new(0), given: |c| c.teams_thread_limit };
-
-impl DeviceVariable {
-    /// Its value.
-    pub fn get(&self) -> u32 {
-        match self.set.load(Ordering::Relaxed) {
-            0 => (self.given)(config::get()),
-            n => n,
-        }
-    }
-
-    /// Sets it; numbers that are not positive give it back to the environment.
-    pub fn set(&self, value: i32) {
-        self.set.store(value.max(0) as u32, Ordering::Relaxed);
-    }
-}
-
-/// Runs a league: its teams one after the other, each of which may start regions of all threads.
-fn fork_teams(task: Microtask, args: &[usize]) {
-    let frame = frame::current();
-    let (clause, limit) = frame.requested_teams.replace((0, 0));
-    let teams = [clause, NUM_TEAMS.get(), 1].into_iter().find(|&n| n > 0).unwrap_or(1);
-    let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0);
-    let construct = Construct::league(frame, || teams);
-    let region = Team::serial();
-    if let Some(construct) = &construct {
-        construct.begins(&region);
-    }
-    for number in 0..teams {
-        let team = Team::serial();
-        let outer = frame.icv.get();
-        let icv = contention::begin(outer, limit.unwrap_or(outer.thread_limit));
-        let inner = Frame::new(&team, 0, frame.level, frame.active_level, frame, icv);
-        inner.league.set(League { team: number, teams });
-        frame::with(&inner, || {
-            tell_team(&inner, Endpoint::Begin);
-            // SAFETY: compiler and caller agree on the arguments of the outlined function.
-            unsafe { team::call(task, 0, args) };
-            tell_team(&inner, Endpoint::End);
-        });
-        contention::end(&icv, &outer);
-    }
-    if let Some(construct) = &construct {
-        construct.ends(&region);
-    }
-}
-
-/// Tells a tool of a team of a league.
-fn tell_team(frame: &Frame, endpoint: Endpoint) {
-    if ompt::is_active() {
-        ompt::region::team_of_league(frame, endpoint);
-    }
-}
-
 /// Called by the variadic `__kmpc_fork_call`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dsm_rt_fork(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
@@ -358,15 +294,11 @@ unsafe extern "C" fn dsm_rt_fork(_loc: Loc, task: Microtask, argc: usize, argv: 
     fork(task, unsafe { words(argc, argv) });
 }
 
-/// Called by the variadic `__kmpc_fork_teams`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn dsm_rt_fork_teams(_loc: Loc, task: Microtask, argc: usize, argv: *const usize) {
-    // SAFETY: the caller's array has `argc` words.
-    let args = unsafe { words(argc, argv) };
-    fork_teams(task, &args);
-}
-
-unsafe fn words(argc: usize, argv: *const usize) -> Args {
+/// The arguments of an outlined function.
+///
+/// # Safety
+/// The array has `argc` words.
+pub unsafe fn words(argc: usize, argv: *const usize) -> Args {
     // SAFETY: as the caller says.
     Args::from_slice(unsafe { std::slice::from_raw_parts(argv, argc) })
 }
@@ -423,27 +355,6 @@ pub extern "C" fn __kmpc_push_num_threads_strict(
     _text: Loc,
 ) {
     __kmpc_push_num_threads(loc, gtid, threads);
-}
-
-/// `num_teams` and `thread_limit` of the next league.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_push_num_teams(_loc: Loc, _gtid: i32, teams: i32, threads: i32) {
-    frame::current().requested_teams.set((teams.max(0) as u32, threads.max(0) as u32));
-}
-
-/// As `__kmpc_push_num_teams`, with a lower bound.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_push_num_teams_51(loc: Loc, gtid: i32, _lower: i32, upper: i32, threads: i32) {
-    __kmpc_push_num_teams(loc, gtid, upper, threads);
-}
-
-/// `thread_limit` of a target region on the host: its task is a contention group, which ends with it.
-#[unsafe(no_mangle)]
-pub extern "C" fn __kmpc_set_thread_limit(_loc: Loc, _gtid: i32, limit: i32) {
-    let frame = frame::current();
-    if limit > 0 {
-        frame.icv.set(contention::begin(frame.icv.get(), limit as u32));
-    }
 }
 
 /// Leaves a region of one thread; `at`: where, if a tool is to be told.

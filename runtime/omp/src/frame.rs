@@ -62,11 +62,13 @@ pub struct League {
     pub team: u32,
     /// Number of teams; 0 where there is no league.
     pub teams: u32,
+    /// Threads that each team may have, where they run at the same time.
+    pub threads: Option<u32>,
 }
 
 impl League {
     /// Where there is none.
-    pub const NONE: League = League { team: 0, teams: 0 };
+    pub const NONE: League = League { team: 0, teams: 0, threads: None };
 
     /// Teams that share a loop with a distribute directive: one where there is no league.
     pub fn size(self) -> u32 {

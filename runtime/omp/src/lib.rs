@@ -23,6 +23,7 @@ pub mod frame;
 pub mod helper;
 pub mod icv_words;
 pub mod idle;
+pub mod league;
 mod local_lock;
 pub mod locks;
 pub mod ompt;

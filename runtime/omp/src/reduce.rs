@@ -1,8 +1,8 @@
 //! Reductions: the threads of a process combine first, then the processes, then one thread combines into the variable.
 //!
 //! The first local thread waits for the others and applies the compiler's function in the order of their numbers. Where the pass knows that private copies are numbers
-//! ([`__dsm_reduction_copies`]), processes send them up a binary tree. Else each process combines into the variable under a lock. Few threads of one process
-//! combine by atomic operations, where the compiler has made code for that.
+//! ([`__dsm_reduction_copies`]), processes send them up a binary tree. Else each process combines into the variable under a lock. Few threads of one process,
+//! and teams that run at the same time, combine by atomic operations, where the compiler has made code for that.
 
 use std::ffi::c_void;
 
@@ -123,7 +123,8 @@ fn begin(frame: &Frame, loc: Loc, list: *mut c_void, combine: Combine, lock: *co
         goes_on = gather_processes(frame, list, combine, packing);
     }
     profile::waited(Wait::Barrier, loc as u64, since);
-    if goes_on && packing.is_none() && frame.team().distributed() {
+    let has_others = frame.team().distributed() || frame.team().has_peers;
+    if goes_on && packing.is_none() && has_others {
         sync::lock(lock as u64);
         frame.reduction.set(Reduction { bytes: None, locked: true });
     }
@@ -143,12 +144,13 @@ const COMBINE: i32 = 1;
 /// And to those that combine by atomic operations.
 const COMBINE_ATOMICALLY: i32 = 2;
 
-/// Whether the threads of the team combine by atomic operations: few, of one process.
+/// Whether the threads of the team combine by atomic operations: few, of one process, or teams of a league.
 fn combines_by_atomics(frame: &Frame, loc: Loc) -> bool {
     let team = frame.team();
     // SAFETY: the compiler's description of a place, whose second word are flags.
     let has_atomics = || !loc.is_null() && unsafe { *loc.cast::<u32>().add(1) } & HAS_ATOMICS != 0;
-    !team.distributed() && team.local > 1 && team.local <= FEW && has_atomics()
+    let are_few = !team.distributed() && team.local > 1 && team.local <= FEW;
+    (are_few || team.has_peers) && has_atomics()
 }
 
 fn end(frame: &Frame, lock: *const c_void) {

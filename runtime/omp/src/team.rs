@@ -17,6 +17,7 @@ use super::event::{Event, blocked};
 use super::floats::FloatControl;
 use super::frame::{self, Frame, Icv, League};
 use super::helper::Helper;
+use super::league::Teams;
 use super::ompt::{self, RegionRecord};
 use super::reduce::Gather;
 use super::ring::{LocalRing, Ring};
@@ -68,6 +69,8 @@ pub struct Work {
     pub icv: Icv,
     /// The league.
     pub league: League,
+    /// The teams of a league that the members run by the outlined function; where there are none, they run it once each.
+    pub teams: Option<Teams>,
     /// Where the members run.
     pub places: affinity::Region,
     /// Floating-point environment that the members inherit.
@@ -108,6 +111,8 @@ pub struct Team {
     helpers: Vec<&'static Helper>,
     /// Its members meet at a barrier behind the region even if there are no tasks: where other processes may have made some, and where a tool sees the barrier.
     always_meets: bool,
+    /// It is a team of a league, beside which others run.
+    pub has_peers: bool,
 }
 
 // SAFETY: everything that changes is atomic or locked; `work` is written before the helpers see the team, and its
@@ -144,12 +149,18 @@ impl Team {
             work: None,
             helpers: Vec::new(),
             always_meets: false,
+            has_peers: false,
         }
     }
 
     /// A team of one thread. It never looks at its ring.
     pub fn serial() -> Team {
         Team::new(1, 1, 0, 1, Ring::Control, 0)
+    }
+
+    /// The initial thread of a team of a league, beside which others run.
+    pub fn of_league() -> Team {
+        Team { has_peers: true, ..Team::serial() }
     }
 
     /// Whether threads of other processes belong to it.
@@ -335,8 +346,11 @@ impl Team {
             affinity::display_changed(frame);
             ompt::region::enter(frame);
             progress::in_region(work.task as usize as u64, || {
-                // SAFETY: compiler and caller agree on the arguments of the outlined function.
-                unsafe { call(work.task, frame.tid, &work.args) };
+                match &work.teams {
+                    Some(teams) => teams.run_share(frame, work.task, &work.args),
+                    // SAFETY: compiler and caller agree on the arguments of the outlined function.
+                    None => unsafe { call(work.task, frame.tid, &work.args) },
+                }
             });
             ompt::region::arrive(frame);
             let has_met = task::end_implicit(frame);

@@ -16,6 +16,7 @@
 #define SPREAD_SECONDS 0.2
 #define ITERATIONS 128
 #define ARRAY 1024
+#define TEAMS 64
 #define HELD 32
 #define FILE_BYTES (1 << 20)
 
@@ -97,6 +98,14 @@ static void nested_parallel(int n) {
 #pragma omp parallel num_threads(2)
             delay();
         }
+    }
+}
+
+static void teams(int n) {
+    for (int i = 0; i < n; i++) {
+#pragma omp teams distribute parallel for num_teams(TEAMS)
+        for (int j = 0; j < team * ITERATIONS; j++)
+            delay();
     }
 }
 
@@ -451,6 +460,7 @@ static const struct construct constructs[] = {
     {"parallel", delays, parallel},
     {"parallel-for", delays, parallel_for},
     {"parallel-nested", delays, nested_parallel},
+    {"teams", loops, teams},
     {"for", delays, for_},
     {"sections", delays, sections},
     {"single", delays, single},

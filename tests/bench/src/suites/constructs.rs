@@ -15,10 +15,11 @@ pub const ABOUT: &str = "Overhead of one execution of an OpenMP construct by two
 const SOURCE: &str = "tests/bench/programs/constructs.c";
 
 /// In the order of the program.
-const CONSTRUCTS: [&str; 39] = [
+const CONSTRUCTS: [&str; 40] = [
     "parallel",
     "parallel-for",
     "parallel-nested",
+    "teams",
     "for",
     "sections",
     "single",
