@@ -225,6 +225,45 @@ impl Word {
         const { assert!(cfg!(target_endian = "little")) };
         Half(self.0.cast())
     }
+
+    /// Changes it, and wakes those who sleep on its low half with a mask that shares a bit; returns the old value. Where it is far, that is one request.
+    #[inline]
+    pub fn update_and_wake(self, update: Update, operand: u64, sleepers: Half, mask: u32) -> u64 {
+        if self.is_far() {
+            let place = self.remote();
+            let wake = Half::wake_of(&place, sleepers, mask);
+            return place.call(|transport| {
+                transport.update(place.rank, place.offset, Width::Bits64, update, operand, Some(wake))
+            });
+        }
+        let old = update.apply(self.local(), operand);
+        wait::wake(&Futex, self.low().local(), sleepers.local(), mask);
+        old
+    }
+
+    /// Puts `new` in the place of `expected`, and then wakes those who sleep on its low half with a mask that shares a bit. Where it is far, that is one request.
+    ///
+    /// # Errors
+    /// The value found, if it is another one.
+    pub fn compare_exchange_and_wake(
+        self,
+        expected: u64,
+        new: u64,
+        sleepers: Half,
+        mask: u32,
+    ) -> Result<u64, u64> {
+        if self.is_far() {
+            let place = self.remote();
+            let wake = Half::wake_of(&place, sleepers, mask);
+            let old = place.call(|transport| {
+                transport.compare_exchange(place.rank, place.offset, Width::Bits64, expected, new, Some(wake))
+            });
+            return if old == expected { Ok(old) } else { Err(old) };
+        }
+        let old = self.local().compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst)?;
+        wait::wake(&Futex, self.low().local(), sleepers.local(), mask);
+        Ok(old)
+    }
 }
 
 impl Half {

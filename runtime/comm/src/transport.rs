@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use dsm_threads::atomic::Atomic;
 pub use dsm_threads::atomic::Width;
 
 use crate::lost::Lost;
@@ -28,6 +29,18 @@ pub enum Update {
 
 impl Update {
     pub(crate) const ALL: [Update; 5] = [Update::Swap, Update::Add, Update::Or, Update::And, Update::Max];
+
+    /// Changes a word of this process; returns the old value.
+    #[inline]
+    pub(crate) fn apply<A: Atomic + ?Sized>(self, word: &A, operand: u64) -> u64 {
+        match self {
+            Update::Swap => word.swap(operand),
+            Update::Add => word.fetch_add(operand),
+            Update::Or => word.fetch_or(operand),
+            Update::And => word.fetch_and(operand),
+            Update::Max => word.fetch_max(operand),
+        }
+    }
 }
 
 /// Whom to wake, or how to be woken: see [`dsm_threads::wait`]. The word is the `u32` at the operation's offset, a multiple of four.

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use dsm_comm::{Half, Word};
+use dsm_comm::{Half, Update, Word};
 use dsm_threads::futex;
+use dsm_threads::wait::Waitable;
 
 use crate::cell;
 
@@ -25,10 +26,6 @@ impl Watched {
         Watched(word)
     }
 
-    fn wake(self) {
-        cell::wake(self.0.low(), sleepers(), futex::ALL);
-    }
-
     /// Reads the word.
     pub fn load(self) -> u64 {
         self.0.load(Ordering::SeqCst)
@@ -36,15 +33,21 @@ impl Watched {
 
     /// Writes the word and wakes who waits for it.
     pub fn store(self, value: u64) {
-        self.0.store(value, Ordering::SeqCst);
-        self.wake();
+        self.update(Update::Swap, value);
     }
 
     /// Adds to the word and wakes who waits for it; returns the old value.
     pub fn fetch_add(self, value: u64) -> u64 {
-        let old = self.0.fetch_add(value, Ordering::SeqCst);
-        self.wake();
-        old
+        self.update(Update::Add, value)
+    }
+
+    /// Sets bits of the word and wakes who waits for it; returns the old value.
+    pub fn fetch_or(self, bits: u64) -> u64 {
+        self.update(Update::Or, bits)
+    }
+
+    fn update(self, update: Update, operand: u64) -> u64 {
+        self.0.update_and_wake(update, operand, sleepers(), futex::ALL)
     }
 
     /// Compares and swaps the word; wakes who waits for it.
@@ -52,17 +55,29 @@ impl Watched {
     /// # Errors
     /// The value found, if it is not `expected`.
     pub fn compare_exchange(self, expected: u64, new: u64) -> Result<u64, u64> {
-        let result = self.0.compare_exchange(expected, new, Ordering::SeqCst, Ordering::SeqCst);
-        if result.is_ok() {
-            self.wake();
-        }
-        result
+        self.0.compare_exchange_and_wake(expected, new, sleepers(), futex::ALL)
     }
 
     /// Sleeps until `until` holds for the word; returns it. Changes of the low 32 bits are noticed.
     pub fn wait(self, until: impl Fn(u64) -> bool) -> u64 {
+        if !self.0.low().is_mapped() {
+            return self.wait_from(self.load(), until);
+        }
         cell::wait(self.0.low(), sleepers(), futex::ALL, |_| until(self.load()));
         self.load()
+    }
+
+    /// As [`Watched::wait`], of a word that was `value`. Where it is not mapped, each look is a message.
+    pub fn wait_from(self, mut value: u64, until: impl Fn(u64) -> bool) -> u64 {
+        if self.0.low().is_mapped() {
+            return self.wait(until);
+        }
+        while !until(value) {
+            let seen = value as u32;
+            cell::wait_change(self.0.low(), sleepers(), futex::ALL, seen, |now| now != seen);
+            value = self.load();
+        }
+        value
     }
 }
 
@@ -73,10 +88,11 @@ mod tests {
 
     #[test]
     fn each_change_wakes_who_waits() {
-        static WORDS: Words<Watched> = Words::new("words of the test", 3);
-        let changes: [fn(Watched); 3] = [
+        static WORDS: Words<Watched> = Words::new("words of the test", 4);
+        let changes: [fn(Watched); 4] = [
             |word| word.store(1),
             |word| assert_eq!(word.fetch_add(1), 0),
+            |word| assert_eq!(word.fetch_or(1), 0),
             |word| assert_eq!(word.compare_exchange(0, 1), Ok(0)),
         ];
         for (i, change) in changes.into_iter().enumerate() {

@@ -147,6 +147,14 @@ impl<T: Kind> Words<T> {
     }
 }
 
+impl Words<Watched> {
+    /// Writes those of process 0 from number `first` on, one after the other. Wakes nobody.
+    pub fn store_shared(&'static self, first: usize, values: &[u64]) {
+        assert!(first + values.len() <= self.count());
+        area::write_words(0, self.offset() + first * Watched::BYTES, values);
+    }
+}
+
 impl Words<u8> {
     /// Address of the first one of this process.
     pub fn own_address(&'static self) -> *mut u8 {

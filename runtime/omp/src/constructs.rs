@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use super::frame::{self, Frame};
 use super::ompt::abi::{Endpoint, WorkKind};
 use super::ompt::{wait::Waiting, work};
-use super::ring::word;
 use super::{Loc, task};
 use crate::profile::{self, Wait};
 use crate::{config, sync, trace};
@@ -79,6 +78,7 @@ pub(super) fn barrier(frame: &Frame, loc: Loc) {
     let _traced = trace::barrier(loc);
     let waiting = Waiting::at_barrier(frame, loc);
     frame.team().barrier();
+    frame.has_met();
     drop(waiting);
     profile::waited(Wait::Barrier, loc as u64, since);
 }
@@ -155,15 +155,7 @@ pub extern "C" fn __kmpc_single(_loc: Loc, _gtid: i32) -> i32 {
         work::single(frame, true);
         return 1;
     }
-    let first = if team.distributed() {
-        let number = frame.next_construct();
-        let slot = team.ring.enter(number);
-        let first = slot.fetch_add(word::NEXT, 1) == 0;
-        slot.leave(number, team.size, || ());
-        first
-    } else {
-        team.begins_single(frame.next_single())
-    };
+    let first = team.begins_single(frame.next_single());
     work::single(frame, first);
     i32::from(first)
 }

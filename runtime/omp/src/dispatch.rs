@@ -55,6 +55,8 @@ pub struct Dispatch {
     round: u64,
     /// Numbers of chunks that were asked for together.
     chunks: Range<u64>,
+    /// In a guided schedule, the first iteration that nobody had taken, as far as the thread knows.
+    untaken: u64,
     /// Whether several are: where asking takes a message.
     several: bool,
     /// Where each process has chunks of its own.
@@ -114,6 +116,7 @@ impl Dispatch {
             chunk: chunk.max(1),
             round: 0,
             chunks: 0..0,
+            untaken: 0,
             several: false,
             supply: None,
             has_last: false,
@@ -124,7 +127,7 @@ impl Dispatch {
         };
         if self.shared {
             self.number = frame.next_construct();
-            let slot = frame.team().ring.enter(self.number);
+            let slot = frame.enter_construct(self.number);
             // An ordered loop would have others wait for what is begun later.
             self.several = !self.ordered && slot.is_far();
             if mode == Mode::Dynamic && !self.ordered && !is_monotonic && frame.team().distributed() {
@@ -207,14 +210,18 @@ impl Dispatch {
         }
     }
 
-    fn next_guided(&self, frame: &Frame, width: u64) -> Option<Share> {
+    fn next_guided(&mut self, frame: &Frame, width: u64) -> Option<Share> {
         let slot = self.slot(frame);
         let trip = self.range.trip;
-        let mut first = slot.load(word::NEXT);
+        // Where a look is a message, nobody else may have taken anything since.
+        let mut first = if slot.is_far() { self.untaken } else { slot.load(word::NEXT) };
         while first < trip {
             let count = schedule::guided_chunk(trip - first, self.chunk, width, frame.team().size);
             match slot.cas(word::NEXT, first, first + count) {
-                Ok(_) => return Some(Share { first, count, last: first + count == trip }),
+                Ok(_) => {
+                    self.untaken = first + count;
+                    return Some(Share { first, count, last: first + count == trip });
+                }
                 Err(now) => first = now,
             }
         }
@@ -243,26 +250,33 @@ impl Dispatch {
         if !self.ordered {
             return;
         }
-        let slot = self.slot(frame);
-        slot.wait(word::ORDERED, |turn| turn == self.iteration);
-        if frame.team().distributed() {
-            let rank = slot.load(word::ORDERED_RANK);
-            if rank != 0 && rank - 1 != u64::from(sync::rank()) {
-                sync::acquire_from(rank as u32 - 1);
-            }
+        let rank = self.wait_turn(frame);
+        if frame.team().distributed() && rank != 0 && rank - 1 != sync::rank() {
+            sync::acquire_from(rank - 1);
         }
+    }
+
+    /// Waits until the ordered region of the iteration may run; gives the rank of the process that last left one, plus one.
+    fn wait_turn(&self, frame: &Frame) -> u32 {
+        let iteration = self.iteration << (64 - word::RANK_SHIFT);
+        let turn = self.slot(frame).wait(word::ORDERED, |turn| turn << (64 - word::RANK_SHIFT) == iteration);
+        (turn >> word::RANK_SHIFT) as u32
+    }
+
+    /// Lets the ordered region of the next iteration run; `rank`: as of [`Dispatch::wait_turn`].
+    fn pass_turn(&self, frame: &Frame, rank: u32) {
+        let iteration = (self.iteration + 1) & ((1 << word::RANK_SHIFT) - 1);
+        self.slot(frame).store(word::ORDERED, iteration | u64::from(rank) << word::RANK_SHIFT);
     }
 
     fn leave_ordered(&mut self, frame: &Frame) {
         if !self.ordered {
             return;
         }
-        let slot = self.slot(frame);
         if frame.team().distributed() {
             sync::release();
-            slot.store(word::ORDERED_RANK, u64::from(sync::rank()) + 1);
         }
-        slot.store(word::ORDERED, self.iteration + 1);
+        self.pass_turn(frame, sync::rank() + 1);
         self.bumped = true;
     }
 
@@ -272,9 +286,8 @@ impl Dispatch {
             return;
         }
         if !self.bumped {
-            let slot = self.slot(frame);
-            slot.wait(word::ORDERED, |turn| turn == self.iteration);
-            slot.store(word::ORDERED, self.iteration + 1);
+            let rank = self.wait_turn(frame);
+            self.pass_turn(frame, rank);
         }
         self.bumped = false;
         self.iteration += 1;

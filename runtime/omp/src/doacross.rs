@@ -70,7 +70,7 @@ fn set_up(frame: &Frame, dimensions: Vec<Dimension>) -> Doacross {
     let team = frame.team();
     let count = dimensions.iter().map(|d| d.trip()).product::<u64>();
     let number = frame.next_construct();
-    let slot = team.ring.enter(number);
+    let slot = frame.enter_construct(number);
     if matches!(team.ring, Ring::Control) {
         if count > FLAGS {
             crate::job::die(&format!(
@@ -107,9 +107,7 @@ impl Doacross {
         if team.distributed() {
             sync::release();
             let (flags, bit) = flag(flat);
-            if flags.load() & bit == 0 {
-                flags.fetch_add(bit);
-            }
+            flags.fetch_or(bit);
             return;
         }
         self.flags()[(flat / 64) as usize].fetch_or(1 << (flat % 64), Ordering::SeqCst);
@@ -120,8 +118,10 @@ impl Doacross {
         let team = frame.team();
         if team.distributed() {
             let (flags, bit) = flag(flat);
-            if flags.load() & bit == 0 {
-                blocked(|| flags.wait(|now| now & bit != 0));
+            let is_set = |flags: u64| flags & bit != 0;
+            let seen = flags.load();
+            if !is_set(seen) {
+                blocked(|| flags.wait_from(seen, is_set));
             }
             // The flag does not say who set it.
             (0..team.participants).filter(|&p| p != sync::rank()).for_each(sync::acquire_from);

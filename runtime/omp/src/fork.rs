@@ -18,7 +18,7 @@ use super::ring::Ring;
 use super::schedule::first_thread;
 use super::shared_stack;
 use super::staging::Staged;
-use super::team::{self, Args, CANCEL, CANCELLED, Microtask, Team, Work};
+use super::team::{self, Args, CANCEL, CANCELLED, Microtask, SINGLES, Team, Work};
 use super::{Loc, affinity, call_site, contention, icv_words, idle, league};
 use crate::memory::threads;
 use crate::operations::signal;
@@ -158,6 +158,7 @@ fn fork_processes(size: u32, work: Work, construct: Option<&Construct>) {
         Ring::Control.reset();
         0
     });
+    SINGLES.shared(0).store(0);
     let staged = Staged::for_words(&work.args);
     let mut message: SmallVec<[u64; MESSAGE_WORDS]> = SmallVec::new();
     message.extend_from_slice(&[

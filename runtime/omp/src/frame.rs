@@ -13,6 +13,7 @@ use super::doacross::Doacross;
 use super::floats::FloatControl;
 use super::ompt::{self, TaskRecord};
 use super::reduce::Reduction;
+use super::ring::Slot;
 use super::task::node_ref::NodeRef;
 use super::team::Team;
 use crate::config::{self, Schedule};
@@ -94,7 +95,9 @@ pub struct Frame {
     pub icv: Cell<Icv>,
     /// Number of the next worksharing construct.
     pub construct: Cell<u64>,
-    /// Single constructs so far, in a team inside one process.
+    /// Number of a worksharing construct before which all threads of the team have left all.
+    left: Cell<u64>,
+    /// Single constructs so far.
     singles: Cell<u64>,
     /// Argument of a `num_threads` clause for the next region; 0 if none.
     pub requested_threads: Cell<u32>,
@@ -135,6 +138,7 @@ impl Frame {
             league: Cell::new(League::NONE),
             icv: Cell::new(icv),
             construct: Cell::new(team.first_construct),
+            left: Cell::new(team.first_construct),
             singles: Cell::new(0),
             requested_threads: Cell::new(0),
             requested_teams: Cell::new((0, 0)),
@@ -154,7 +158,7 @@ impl Frame {
         unsafe { &*self.team }
     }
 
-    /// Takes the number of the next single construct of a team inside one process, counted from 1.
+    /// Takes the number of the next single construct, counted from 1.
     pub fn next_single(&self) -> u64 {
         self.singles.set(self.singles.get() + 1);
         self.singles.get()
@@ -163,6 +167,16 @@ impl Frame {
     /// Takes the number of the next worksharing construct.
     pub fn next_construct(&self) -> u64 {
         self.construct.replace(self.construct.get() + 1)
+    }
+
+    /// The slot of the worksharing construct `number`; waits for its turn.
+    pub fn enter_construct(&self, number: u64) -> Slot<'_> {
+        self.team().ring.enter(number, self.left.get())
+    }
+
+    /// All threads of the team have come to a barrier: they have left the worksharing constructs before it.
+    pub fn has_met(&self) {
+        self.left.set(self.construct.get());
     }
 
     /// The frame at nesting level `level` of this thread's stack.

@@ -21,20 +21,24 @@ pub const SLOT_WORDS: usize = 16;
 
 /// Indices of a slot's words.
 pub mod word {
+    use std::ops::Range;
+
     /// Number of the construct being served.
     pub const TURN: usize = 0;
     /// Next iteration or ticket to hand out.
     pub const NEXT: usize = 1;
     /// Threads that have left.
     pub const DONE: usize = 2;
-    /// Iteration whose ordered region may run.
+    /// Iteration whose ordered region may run, and from [`RANK_SHIFT`] on the rank of the process that last left an ordered region, plus one.
     pub const ORDERED: usize = 3;
-    /// Rank of the process that last left an ordered region, plus one.
-    pub const ORDERED_RANK: usize = 4;
     /// Doacross: 0 not set up, 1 being set up, 2 ready.
-    pub const SETUP: usize = 5;
+    pub const SETUP: usize = 4;
     /// Doacross in one process: address of the flags.
-    pub const FLAGS: usize = 6;
+    pub const FLAGS: usize = 5;
+    /// What each construct finds zero.
+    pub const OF_CONSTRUCT: Range<usize> = NEXT..FLAGS + 1;
+    /// Bits of an iteration's number.
+    pub const RANK_SHIFT: u32 = 48;
 }
 
 crate::control::declare! {
@@ -89,10 +93,12 @@ impl Ring {
         }
     }
 
-    /// The slot of construct `number`; waits for its turn.
-    pub fn enter(&self, number: u64) -> Slot<'_> {
+    /// The slot of construct `number`; waits for its turn. All threads have left the constructs before `left`.
+    pub fn enter(&self, number: u64, left: u64) -> Slot<'_> {
         let slot = self.slot(number);
-        slot.wait(word::TURN, |turn| turn == number);
+        if number >= left + SLOTS {
+            slot.wait(word::TURN, |turn| turn == number);
+        }
         slot
     }
 
@@ -169,8 +175,9 @@ impl Slot<'_> {
                 blocked(|| slot.changed.wait(|now| now != seen));
             },
             Ring::Control => {
-                let value = self.load(w);
-                if until(value) { value } else { blocked(|| self.control(w).wait(until)) }
+                let word = self.control(w);
+                let value = word.load();
+                if until(value) { value } else { blocked(|| word.wait_from(value, until)) }
             }
         }
     }
@@ -195,10 +202,14 @@ impl Slot<'_> {
             return;
         }
         last();
-        for w in [word::NEXT, word::DONE, word::ORDERED, word::ORDERED_RANK, word::SETUP, word::FLAGS] {
-            match self.ring {
-                Ring::Local(ring) => ring.slots[self.index].words[w].store(0, Ordering::SeqCst),
-                Ring::Control => self.control(w).store(0),
+        match self.ring {
+            Ring::Local(ring) => {
+                let words = &ring.slots[self.index].words;
+                words[word::OF_CONSTRUCT].iter().for_each(|word| word.store(0, Ordering::SeqCst));
+            }
+            Ring::Control => {
+                const ZEROS: [u64; word::OF_CONSTRUCT.end - word::OF_CONSTRUCT.start] = [0; _];
+                RING.store_shared(self.index * SLOT_WORDS + word::OF_CONSTRUCT.start, &ZEROS);
             }
         }
         self.store(word::TURN, number + SLOTS);
@@ -219,7 +230,7 @@ mod tests {
         for round in 0..3 {
             let number = 5 + round * SLOTS;
             for thread in 0..2 {
-                let slot = ring.enter(number);
+                let slot = ring.enter(number, 0);
                 assert_eq!(slot.fetch_add(word::NEXT, 1), thread);
                 slot.leave(number, 2, || assert_eq!(thread, 1));
             }

@@ -35,6 +35,8 @@ crate::control::declare! {
     pub(super) static CANCEL: Watched;
     /// 1 once a region was left by cancellation, in process 0.
     pub(super) static CANCELLED: Watched;
+    /// Single constructs that have begun in the region that spans processes, in process 0.
+    pub(super) static SINGLES: Watched;
 }
 
 /// An outlined parallel region: `(int *gtid, int *tid, ...)`.
@@ -101,7 +103,7 @@ pub struct Team {
     pub pool: Pool,
     /// What a tool keeps with the region.
     pub tool: RegionRecord,
-    /// Number of the last single construct that a thread has begun, in a team inside one process.
+    /// Number of the last single construct that has begun, as far as this process knows.
     singles: AtomicU64,
     cancel: AtomicU32,
     cancelled_region: AtomicU32,
@@ -168,11 +170,18 @@ impl Team {
         self.participants > 1
     }
 
-    /// Whether a thread that comes to a single construct, whose number in the region is `number`, counted from 1, is the first one there. The team is inside one process. A thread is at most where all
+    /// Whether a thread that comes to a single construct, whose number in the region is `number`, counted from 1, is the first one there. A thread is at most where all
     /// constructs before have begun.
     pub fn begins_single(&self, number: u64) -> bool {
-        self.singles.load(Ordering::Relaxed) < number
-            && self.singles.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        if self.singles.load(Ordering::Relaxed) >= number {
+            return false;
+        }
+        if self.distributed() {
+            let is_first = SINGLES.shared(0).compare_exchange(number - 1, number).is_ok();
+            self.singles.fetch_max(number, Ordering::Relaxed);
+            return is_first;
+        }
+        self.singles.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
     /// Whether its threads have consecutive chunks of a loop that is shared in chunks of fixed size: what `DSM_STATIC_BLOCKS` asks for. `any_thread`: the program cannot tell which

@@ -106,7 +106,7 @@ impl Worker for Pool<'_> {
 
     fn serve(&self) {
         let has_spare = || !self.queue.lock().expect("no thread panics").is_empty();
-        self.process.serve(PROCESSES, has_spare, |thief, _| self.give(thief));
+        self.process.serve(PROCESSES, has_spare, |_, _| true, |thief, _| self.give(thief));
     }
 
     fn take(&self) -> Option<u64> {

@@ -7,7 +7,7 @@ use dsm_threads::futex::Futex;
 use dsm_threads::wait;
 
 use super::wire::{self, Malformed, Request};
-use super::{Calls, Update, Wake, Width};
+use super::{Calls, Wake, Width};
 use crate::copy::copy;
 use crate::diff;
 
@@ -24,16 +24,6 @@ pub(super) struct Segment {
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
-
-fn apply(atomic: &dyn Atomic, update: Update, value: u64) -> u64 {
-    match update {
-        Update::Swap => atomic.swap(value),
-        Update::Add => atomic.fetch_add(value),
-        Update::Or => atomic.fetch_or(value),
-        Update::And => atomic.fetch_and(value),
-        Update::Max => atomic.fetch_max(value),
-    }
-}
 
 impl Segment {
     /// # Safety
@@ -88,7 +78,7 @@ impl Segment {
         let value = match *request {
             Request::Load { offset, width } => self.atomic(offset, width).load(),
             Request::Update { offset, width, update, value, wake } => {
-                let old = apply(self.atomic(offset, width), update, value);
+                let old = update.apply(self.atomic(offset, width), value);
                 if let Some(wake) = wake {
                     self.wake(offset, wake);
                 }

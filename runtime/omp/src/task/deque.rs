@@ -74,6 +74,11 @@ impl Deque {
         self.change(|tasks| tasks.extend(nodes.map(|node| Entry { node, excludes: false })));
     }
 
+    /// Whether there is a task that `may` be taken.
+    pub fn any(&self, may: &impl Fn(&NodeRef) -> bool) -> bool {
+        self.length() > 0 && self.change(|tasks| tasks.iter().any(|entry| may(&entry.node)))
+    }
+
     /// The first task from that end that may be taken, with its mutexes.
     pub fn pick(&self, end: End, may: &impl Fn(&NodeRef) -> bool) -> Option<NodeRef> {
         if self.length() == 0 {

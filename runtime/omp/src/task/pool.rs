@@ -153,6 +153,12 @@ impl Pool {
         if is_limit { search(limit) } else { search(first).or_else(|| search(limit)) }
     }
 
+    /// Whether there is a queued task that `may` be taken.
+    pub fn any(&self, may: &impl Fn(&NodeRef) -> bool) -> bool {
+        let shards = self.shards.get().map_or(&[][..], |shards| &shards[..]);
+        self.urgent.any(may) || shards.iter().any(|shard| shard.deque.any(may))
+    }
+
     /// Tasks that `may` go to another process, at most `most`: those with the highest priority one by one, of the others about half of the oldest ones.
     pub fn take_batch(&self, queue: Queue, most: usize, may: &impl Fn(&NodeRef) -> bool) -> Vec<NodeRef> {
         if let Some(node) = self.urgent.pick(End::Newest, may) {

@@ -73,10 +73,13 @@ pub fn is_wide(frame: &Frame) -> bool {
     (frame.team().distributed() || fork::may_spread(frame)) && memory::shared().is_some()
 }
 
-/// Gives tasks to processes that request some, as long as at least `spare` are queued.
+/// Gives tasks to processes that request some, as long as at least `spare` are queued. Where requests are far away, a look at one is a message.
 pub fn serve(queue: Queue, spare: usize) {
-    let has_spare = || queue.team.pool.queued() >= spare;
-    sync::process().serve(queue.team.participants, has_spare, |thief, wish| serve_one(queue, thief, wish));
+    let pool = &queue.team.pool;
+    let has_spare = || pool.queued() >= spare && pool.any(&|node| obstacle(node).is_none());
+    let has_such = |thief, wish| wish == Wish::Any || pool.any(&may_go(thief, wish));
+    let give = |thief, wish| serve_one(queue, thief, wish);
+    sync::process().serve(queue.team.participants, has_spare, has_such, give);
 }
 
 /// The calling thread polls a variable: gives tasks to processes that request some, one of which may be to change it.
@@ -89,8 +92,19 @@ pub fn serve_while_polling() {
 /// Gives a batch to a thief whose request the caller has claimed; false if there is none for it.
 fn serve_one(queue: Queue, thief: u32, wish: Wish) -> bool {
     let Some(slot) = export::take_slot() else { return false };
+    let batch = queue.team.pool.take_batch(queue, MOST, &may_go(thief, wish));
+    if batch.is_empty() {
+        export::give_slot(slot);
+        return false;
+    }
+    hand_over(thief, slot, batch);
+    true
+}
+
+/// Whether a queued task is what the thief asks for.
+fn may_go(thief: u32, wish: Wish) -> impl Fn(&NodeRef) -> bool {
     let last = Cell::new(None);
-    let may = |node: &NodeRef| {
+    move |node| {
         obstacle(node).is_none()
             && (wish == Wish::Any || {
                 // Neighbours in a queue mostly have the same lineage.
@@ -99,14 +113,7 @@ fn serve_one(queue: Queue, thief: u32, wish: Wish) -> bool {
                 last.set(Some((lineage, open)));
                 open
             })
-    };
-    let batch = queue.team.pool.take_batch(queue, MOST, &may);
-    if batch.is_empty() {
-        export::give_slot(slot);
-        return false;
     }
-    hand_over(thief, slot, batch);
-    true
 }
 
 /// Whether the task descends from a batch of `thief` whose slot is open.

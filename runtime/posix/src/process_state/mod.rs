@@ -44,6 +44,16 @@ fn word(i: usize) -> Word {
     if child::is_child() { Word::of(&OF_CHILD[i]) } else { STATE.shared(i) }
 }
 
+/// Reads words of the state, which is not mapped, from one on.
+fn read_far(first: usize, into: &mut [u64]) {
+    control::read_words(0, STATE.offset() + 8 * first, into);
+}
+
+/// Writes words of the state, which is not mapped, from one on, in their order.
+fn write_far(first: usize, words: &[u64]) {
+    control::write_words(0, STATE.offset() + 8 * first, words);
+}
+
 /// Gives a child of `fork` a state of its own, which begins as the job's is now; as a new program's if another host has that. Before the child is taken for one.
 pub fn detach() {
     if sync::size() == 1 || !control::is_mapped(0) {

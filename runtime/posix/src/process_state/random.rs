@@ -4,36 +4,38 @@
 //! words of process 0 that all processes change under a lock. A single process uses the C library's own functions.
 
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::shared_object;
 use crate::job::child;
 use crate::job::library::set_errno;
-use crate::{check, sync};
+use crate::{check, control, sync};
 use dsm_comm::Word;
 use dsm_threads::handler::Deferred;
 
-/// Words of the job-wide state: first of the additive generator, then of the linear congruential one.
-const LOCK: usize = 0;
-/// Kind of the additive generator plus one; 0 before its first use.
-const KIND: usize = 1;
-/// Number of the older of the two words that are added next.
-const REAR: usize = 2;
-/// The program's buffer that the state belongs to; 0: the one from the start.
-const BUFFER: usize = 3;
-const STATE: usize = 4;
 /// Longest state.
 const MOST: usize = 63;
-/// Lock, whether it was set up, then state, factor and summand.
-const LOCK_48: usize = STATE + MOST;
-const SET_48: usize = LOCK_48 + 1;
-const X_48: usize = LOCK_48 + 2;
-const FACTOR_48: usize = LOCK_48 + 3;
-const SUMMAND_48: usize = LOCK_48 + 4;
-/// The words that are locks.
+/// Words of the job-wide state, first of the additive generator: its kind plus one; 0 before its first use.
+const KIND: usize = 0;
+/// Number of the older of the two words that are added next.
+const REAR: usize = 1;
+/// The program's buffer that the state belongs to; 0: the one from the start.
+const BUFFER: usize = 2;
+const STATE: usize = 3;
+const LOCK: usize = STATE + MOST;
+/// Then of the linear congruential one: whether it was set up, state, factor and summand.
+const SET_48: usize = LOCK + 1;
+const X_48: usize = SET_48 + 1;
+const FACTOR_48: usize = SET_48 + 2;
+const SUMMAND_48: usize = SET_48 + 3;
+const LOCK_48: usize = SET_48 + 4;
+/// The words that are locks, each behind those that it is for.
 pub const LOCKS: [usize; 2] = [LOCK, LOCK_48];
 /// First word that is free for others.
-pub const END: usize = LOCK_48 + 5;
+pub const END: usize = LOCK_48 + 1;
+
+/// The state where that of the job is not mapped, while a thread of this process has the lock.
+static COPY: [AtomicU64; END] = [const { AtomicU64::new(0) }; END];
 
 /// A word of the state. Programs fill arrays by these functions: all of its words are looked up once.
 #[inline]
@@ -42,18 +44,37 @@ fn word(i: usize) -> Word {
         return super::word(i);
     }
     static WORDS: OnceLock<[Word; END]> = OnceLock::new();
-    WORDS.get_or_init(|| std::array::from_fn(super::word))[i]
+    let place = |i: usize| if is_far() { Word::of(&COPY[i]) } else { super::word(i) };
+    WORDS.get_or_init(|| std::array::from_fn(place))[i]
 }
 
-/// Runs `body`, which does nothing but some operations on the state, while no other thread of the job has the lock.
-pub(super) fn locked<R>(lock: usize, body: impl FnOnce() -> R) -> R {
+fn is_far() -> bool {
+    !control::is_mapped(0)
+}
+
+/// Runs `body`, which does nothing but some operations on the state, while no other thread of the job has the lock. Where the state is far, it comes in one message, and goes back in one with the lock.
+fn locked<R>(lock: usize, body: impl FnOnce() -> R) -> R {
     let _deferred = Deferred::begin();
-    let lock = word(lock);
-    while lock.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+    let is_copied = is_far() && !child::is_child();
+    let place = if is_copied { super::word(lock) } else { word(lock) };
+    while place.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
     }
+    if !is_copied {
+        let result = body();
+        place.store(0, Ordering::Release);
+        return result;
+    }
+    let first = if lock == LOCK { KIND } else { SET_48 };
+    let mut words = [0; END];
+    let words = &mut words[first..=lock];
+    super::read_far(first, words);
+    let copy = &COPY[first..=lock];
+    copy.iter().zip(&*words).for_each(|(copy, word)| copy.store(*word, Ordering::Relaxed));
     let result = body();
-    lock.store(0, Ordering::Release);
+    words.iter_mut().zip(copy).for_each(|(word, copy)| *word = copy.load(Ordering::Relaxed));
+    words[lock - first] = 0;
+    super::write_far(first, words);
     result
 }
 

@@ -40,17 +40,29 @@ impl<W: Words> Process<'_, W> {
         claimed
     }
 
-    /// Gives tasks to processes that request some, as long as `has_spare`. `give` is to [`hand over`](Process::hand_over) a batch to a process that asks for such,
-    /// and tells whether it did: it need not have any.
+    /// Gives tasks to processes that request some, as long as `has_spare`. `has_such` tells whether there seem to be tasks that a process asks for, before its request is claimed;
+    /// `give` is to [`hand over`](Process::hand_over) a batch of such to it, and tells whether it did.
     #[inline]
-    pub fn serve(self, participants: u32, has_spare: impl Fn() -> bool, give: impl Fn(u32, Wish) -> bool) {
+    pub fn serve(
+        self,
+        participants: u32,
+        has_spare: impl Fn() -> bool,
+        has_such: impl Fn(u32, Wish) -> bool,
+        give: impl Fn(u32, Wish) -> bool,
+    ) {
         if participants > 1 && self.thieves(self.words.rank()) != 0 {
-            self.serve_all(participants, has_spare, give);
+            self.serve_all(participants, has_spare, has_such, give);
         }
     }
 
     #[cold]
-    fn serve_all(self, participants: u32, has_spare: impl Fn() -> bool, give: impl Fn(u32, Wish) -> bool) {
+    fn serve_all(
+        self,
+        participants: u32,
+        has_spare: impl Fn() -> bool,
+        has_such: impl Fn(u32, Wish) -> bool,
+        give: impl Fn(u32, Wish) -> bool,
+    ) {
         let me = self.words.rank();
         for thief in (1..participants).map(|i| (me + i) % participants) {
             if !has_spare() {
@@ -63,6 +75,9 @@ impl<W: Words> Process<'_, W> {
                 false => self.last_fork(),
             };
             let Some(wish) = Wish::in_region(word, region) else { continue };
+            if !has_such(thief, wish) {
+                continue;
+            }
             if self.words.fault(Fault::WishClearedLate) {
                 if give(thief, wish) {
                     self.words.store(self.wish_of(thief), 0, Wish::NONE);
