@@ -105,7 +105,7 @@ impl Worker for Pool<'_> {
     }
 
     fn serve(&self) {
-        let has_spare = || !self.queue.lock().expect("no thread panics").is_empty();
+        let has_spare = |_| !self.queue.lock().expect("no thread panics").is_empty();
         self.process.serve(PROCESSES, has_spare, |_, _| true, |thief, _| self.give(thief));
     }
 

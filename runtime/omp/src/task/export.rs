@@ -5,14 +5,15 @@
 //! may run descendants of the batch itself: then the slot is *open*, see [`super::steal`]. The word is [`dsm_sync`]'s; what it stands for is here.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::node_ref::NodeRef;
+use super::pace;
 use super::pool::{self, Queue};
-use crate::ompt;
-use crate::sync;
 use crate::sync::TASK_SLOT_COUNT;
+use crate::{control, ompt, sync};
 
 /// Where the end of tasks is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,8 @@ struct Export {
     nodes: Vec<NodeRef>,
     /// Tasks of another process, not an event.
     away: bool,
+    /// When the tasks went to another host.
+    sent: Option<Instant>,
 }
 
 static EXPORTS: Mutex<Vec<Export>> = Mutex::new(Vec::new());
@@ -78,9 +81,10 @@ fn add(export: Export) {
     EXPORTED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Tasks are about to go to another process, which reports to the slot.
-pub fn begin(slot: u32, nodes: Vec<NodeRef>) {
-    add(Export { slot, nodes, away: true });
+/// Tasks are about to go to the process `thief`, which reports to the slot.
+pub fn begin(slot: u32, nodes: Vec<NodeRef>, thief: u32) {
+    let sent = (!control::is_mapped(thief)).then(Instant::now);
+    add(Export { slot, nodes, away: true, sent });
 }
 
 /// Opens the slots of the batches that consist of descendants of `ancestor`, and closes the others; whether any is open.
@@ -119,6 +123,9 @@ pub fn complete_reported(queue: Queue) -> bool {
     EXPORTS.lock().retain_mut(|export| {
         let by = sync::process().reported(export.slot);
         reported.extend(by.map(|by| (export.slot, std::mem::take(&mut export.nodes), by)));
+        if let (Some(_), Some(sent)) = (by, export.sent) {
+            pace::note_end(sent.elapsed());
+        }
         by.is_none()
     });
     EXPORTED.fetch_sub(reported.len() as u32, Ordering::SeqCst);
@@ -150,7 +157,7 @@ pub fn fulfil(event: usize) {
 pub fn waits_for_event(node: &NodeRef) -> bool {
     let event = node.existing_extras().map_or(0, |extras| extras.event.load(Ordering::SeqCst));
     let Some(slot) = event.checked_sub(1) else { return false };
-    add(Export { slot, nodes: vec![node.clone()], away: false });
+    add(Export { slot, nodes: vec![node.clone()], away: false, sent: None });
     pool::notify();
     true
 }

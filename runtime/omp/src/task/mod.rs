@@ -11,6 +11,7 @@ pub mod deque;
 pub mod export;
 pub mod node;
 pub mod node_ref;
+mod pace;
 pub mod pool;
 pub mod reduction;
 pub mod service;

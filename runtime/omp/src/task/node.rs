@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
@@ -163,6 +164,8 @@ enum Innermost {
 
 /// How a batch of tasks came from another process.
 pub struct Import {
+    /// When they came.
+    pub came: Instant,
     /// The batches that it descends from: its own, the one that its sender's tasks came in, and so on.
     pub origins: Vec<Origin>,
     /// The task of this process that it is known to descend from.
@@ -372,6 +375,12 @@ impl Node {
     pub fn origins(&self) -> &[Origin] {
         // SAFETY: the node or an ancestor, which it holds, holds the import.
         unsafe { self.lineage.as_ref() }.map_or(&[], |import| &import.origins)
+    }
+
+    /// Whether it descends from a batch that came after `since`.
+    pub fn came_after(&self, since: Instant) -> bool {
+        // SAFETY: as in `origins`.
+        unsafe { self.lineage.as_ref() }.is_some_and(|import| import.came > since)
     }
 
     /// Takes the mutexes of its `mutexinoutset` dependences, all or none.

@@ -10,7 +10,7 @@ use std::sync::Once;
 use parking_lot::Mutex;
 
 use super::pool::Queue;
-use super::{export, steal};
+use super::{export, pace, steal};
 use crate::memory::services::spawn_service;
 use crate::ompt;
 use crate::sync;
@@ -51,16 +51,31 @@ pub fn start(team: &Team) {
     }
 }
 
+fn serve_team() {
+    if let Some(Running(team)) = &*TEAM.lock() {
+        // SAFETY: the team lives until its `Served` has taken the lock.
+        let queue = Queue { team: unsafe { &**team }, index: 0 };
+        export::complete_reported(queue);
+        steal::serve_caller(queue);
+    }
+}
+
+/// Serves those on other hosts who called [before their time](pace): nobody need call again.
+fn serve_later() {
+    let mut is_paused = pace::has_far_peers();
+    while is_paused {
+        is_paused = !pace::pause_left().is_zero();
+        std::thread::sleep(pace::worthwhile());
+        serve_team();
+    }
+}
+
 fn serve() {
     let mut seen = 0;
     ompt::tool::service_thread_begins();
     loop {
         seen = sync::process().next_call(seen);
-        if let Some(Running(team)) = &*TEAM.lock() {
-            // SAFETY: the team lives until its `Served` has taken the lock.
-            let queue = Queue { team: unsafe { &**team }, index: 0 };
-            export::complete_reported(queue);
-            steal::serve(queue, 1);
-        }
+        serve_team();
+        serve_later();
     }
 }

@@ -12,6 +12,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use dsm_sync::Wish;
 
@@ -20,10 +21,10 @@ use super::export::{self, Origin};
 use super::node::{Group, Import, Node, Task, flags};
 use super::node_ref::NodeRef;
 use super::pool::{self, Queue, Waiter};
-use super::service;
+use super::{pace, service};
 use crate::frame::{self, Frame};
 use crate::sync::TASK_MESSAGE_WORDS;
-use crate::{config, memory, sync};
+use crate::{config, control, memory, sync};
 use crate::{fork, icv_words, ompt};
 
 /// Most tasks of a batch.
@@ -73,20 +74,46 @@ pub fn is_wide(frame: &Frame) -> bool {
     (frame.team().distributed() || fork::may_spread(frame)) && memory::shared().is_some()
 }
 
-/// Gives tasks to processes that request some, as long as at least `spare` are queued. Where requests are far away, a look at one is a message.
+/// Gives tasks to processes that request some, as long as at least `spare` are queued, and to those on other hosts at their [pace](pace).
 pub fn serve(queue: Queue, spare: usize) {
-    let pool = &queue.team.pool;
-    let has_spare = || pool.queued() >= spare && pool.any(&|node| obstacle(node).is_none());
-    let has_such = |thief, wish| wish == Wish::Any || pool.any(&may_go(thief, wish));
-    let give = |thief, wish| serve_one(queue, thief, wish);
-    sync::process().serve(queue.team.participants, has_spare, has_such, give);
+    let is_time = || pace::pause_left().is_zero() && pace::may_look();
+    serve_at_pace(queue, spare, is_time);
+}
+
+/// As [`serve`], for a process that has called.
+pub fn serve_caller(queue: Queue) {
+    serve_at_pace(queue, 1, || pace::pause_left().is_zero());
 }
 
 /// The calling thread polls a variable: gives tasks to processes that request some, one of which may be to change it.
 pub fn serve_while_polling() {
     if super::expected() {
-        serve(frame::current().into(), 1);
+        serve_some(frame::current().into(), |queue, _| has_spare(queue, 1, |_| true));
     }
+}
+
+/// `is_time`: to look at requests on other hosts.
+fn serve_at_pace(queue: Queue, spare: usize, is_time: impl Fn() -> bool) {
+    serve_some(queue, |queue, thief| {
+        if control::is_mapped(thief) {
+            return has_spare(queue, spare, |_| true);
+        }
+        let new_since = pace::new_since();
+        let is_new = |node: &NodeRef| new_since.is_some_and(|since| node.came_after(since));
+        is_time() && has_spare(queue, spare, |node| !is_new(node)) && pace::note_look()
+    });
+}
+
+/// Whether at least `spare` tasks are queued, and one of them may go and is such.
+fn has_spare(queue: Queue, spare: usize, is_such: impl Fn(&NodeRef) -> bool) -> bool {
+    let pool = &queue.team.pool;
+    pool.queued() >= spare && pool.any(&|node| obstacle(node).is_none() && is_such(node))
+}
+
+fn serve_some(queue: Queue, has_spare: impl Fn(Queue, u32) -> bool) {
+    let has_such = |thief, wish| wish == Wish::Any || queue.team.pool.any(&may_go(thief, wish));
+    let give = |thief, wish| serve_one(queue, thief, wish);
+    sync::process().serve(queue.team.participants, |thief| has_spare(queue, thief), has_such, give);
 }
 
 /// Gives a batch to a thief whose request the caller has claimed; false if there is none for it.
@@ -137,8 +164,12 @@ fn hand_over(thief: u32, slot: u32, batch: Vec<NodeRef>) {
     for node in &batch {
         message.extend([node.task as u64, u64::from(node.flags) | u64::from(node.is_final) << 32]);
     }
-    export::begin(slot, batch);
+    export::begin(slot, batch, thief);
+    let since = Instant::now();
     sync::process().hand_over(thief, &message);
+    if !control::is_mapped(thief) {
+        pace::note_cost(since.elapsed());
+    }
 }
 
 /// What a thread asks for: any task, or descendants of `limit` that run elsewhere, if there are such.
@@ -185,7 +216,7 @@ pub fn adopt(waiter: &Waiter, word: impl Fn(usize) -> u64) -> Batch {
     let returned = origins.iter().find(|origin| origin.rank == sync::rank());
     let ancestor =
         returned.and_then(|origin| export::ancestor(origin.slot)).or_else(|| waiter.limit.cloned());
-    let import = Arc::new(Import { origins, ancestor });
+    let import = Arc::new(Import { came: Instant::now(), origins, ancestor });
     let task = |i| {
         let (task, task_flags) = (word(tasks_at + 2 * i) as *mut Task, word(tasks_at + 2 * i + 1));
         let mut node = Node::imported(frame, group.clone(), task, task_flags as u32, import.clone());

@@ -40,13 +40,13 @@ impl<W: Words> Process<'_, W> {
         claimed
     }
 
-    /// Gives tasks to processes that request some, as long as `has_spare`. `has_such` tells whether there seem to be tasks that a process asks for, before its request is claimed;
+    /// Gives tasks to processes that request some. `has_spare` tells whether a process may have tasks; `has_such` tells whether there seem to be tasks that a process asks for, before its request is claimed;
     /// `give` is to [`hand over`](Process::hand_over) a batch of such to it, and tells whether it did.
     #[inline]
     pub fn serve(
         self,
         participants: u32,
-        has_spare: impl Fn() -> bool,
+        has_spare: impl Fn(u32) -> bool,
         has_such: impl Fn(u32, Wish) -> bool,
         give: impl Fn(u32, Wish) -> bool,
     ) {
@@ -59,14 +59,14 @@ impl<W: Words> Process<'_, W> {
     fn serve_all(
         self,
         participants: u32,
-        has_spare: impl Fn() -> bool,
+        has_spare: impl Fn(u32) -> bool,
         has_such: impl Fn(u32, Wish) -> bool,
         give: impl Fn(u32, Wish) -> bool,
     ) {
         let me = self.words.rank();
         for thief in (1..participants).map(|i| (me + i) % participants) {
-            if !has_spare() {
-                return;
+            if !has_spare(thief) {
+                continue;
             }
             let word = self.words.load(self.wish_of(thief), 0);
             // Who has left the last region, and is about to end its request, gets none of this one.

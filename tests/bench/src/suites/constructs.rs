@@ -63,8 +63,7 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
     let source = toolchain::workspace().join(SOURCE);
     let ours = bench.compile(&source, &bench.compiler(), FLAGS)?;
     let theirs = bench.compile(&source, &toolchain::clang(), FLAGS)?;
-    let contender = |label: &str, command: &dyn Fn() -> Command| -> Contender {
-        let mut command = command();
+    let contender = |label: &str, mut command: Command| -> Contender {
         command.args(&names);
         let command = std::cell::RefCell::new(command);
         let names = names.clone();
@@ -73,14 +72,18 @@ pub fn run(bench: &Bench, rows: &mut Vec<Row>) -> Result<(), String> {
             run: Box::new(move || overheads(&mut command.borrow_mut(), &names)),
         }
     };
-    let layouts = [THREADS, PROCESSES];
-    let mut contenders = vec![contender("libomp", &|| plain(&theirs, 2))];
-    contenders.extend(layouts.iter().map(|l| contender(&l.name(), &|| bench.launch(Path::new(&ours), *l))));
+    let ours = Path::new(&ours);
+    let mut layouts: Vec<_> =
+        [THREADS, PROCESSES].map(|layout| (layout.name(), bench.launch(ours, layout))).into();
+    layouts.push(("2 hosts".to_owned(), bench.launch_on_two_hosts(ours)?));
+    let mut contenders = vec![contender("libomp", plain(&theirs, 2))];
+    let labels: Vec<_> = layouts.iter().map(|(label, _)| label.clone()).collect();
+    contenders.extend(layouts.into_iter().map(|(label, command)| contender(&label, command)));
     let samples = bench.alternate(&contenders)?;
     for (index, name) in names.iter().enumerate() {
-        for (layout, sample) in layouts.iter().zip(&samples[1..]) {
+        for (label, sample) in labels.iter().zip(&samples[1..]) {
             let reference = ("libomp", &samples[0][index][..]);
-            let row = row(NAME, name, &layout.name(), "ns", &sample[index], reference);
+            let row = row(NAME, name, label, "ns", &sample[index], reference);
             show(&row);
             rows.push(row);
         }

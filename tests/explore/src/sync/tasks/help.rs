@@ -57,19 +57,25 @@ pub fn make(process: Local<'_>, maker: &Node, shape: Shape) {
 }
 
 fn serve(process: Local<'_>, spare: usize) {
-    let has_spare = || step(process, |world, rank| world.tasks.pools[rank].queue.len() >= spare);
-    process.serve(participants(process), has_spare, |thief, wish| serve_one(process, thief, wish));
+    let has_spare = |_| step(process, |world, rank| world.tasks.pools[rank].queue.len() >= spare);
+    let has_such = |thief, wish| !fitting(process, thief, wish).is_empty();
+    process.serve(participants(process), has_spare, has_such, |thief, wish| serve_one(process, thief, wish));
+}
+
+/// The queued tasks that are what a thief asks for.
+fn fitting(process: Local<'_>, thief: u32, wish: Wish) -> Vec<Node> {
+    let queued: Vec<Node> =
+        step(process, |world, rank| world.tasks.pools[rank].queue.iter().cloned().collect());
+    let may = |node: &Node| {
+        let is_open = |origin: &Origin| origin.0 == thief && process.is_open(origin.0, origin.1);
+        wish == Wish::Any || node.origins.iter().any(is_open)
+    };
+    queued.into_iter().filter(may).collect()
 }
 
 /// The oldest tasks of one lineage that may go: half of them.
 fn take_batch(process: Local<'_>, thief: u32, wish: Wish) -> Vec<Node> {
-    let queued: Vec<Node> =
-        step(process, |world, rank| world.tasks.pools[rank].queue.iter().cloned().collect());
-    let may = |node: &&Node| {
-        let is_open = |origin: &Origin| origin.0 == thief && process.is_open(origin.0, origin.1);
-        wish == Wish::Any || node.origins.iter().any(is_open)
-    };
-    let fit: Vec<&Node> = queued.iter().filter(may).collect();
+    let fit = fitting(process, thief, wish);
     let Some(first) = fit.first() else { return Vec::new() };
     let fit: Vec<usize> =
         fit.iter().filter(|node| node.origins == first.origins).map(|node| node.id).collect();
