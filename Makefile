@@ -64,6 +64,7 @@ checks-and-loom: checks
 checks:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile tests --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --workspace --no-deps --document-private-items --profile tests --locked
 	scripts/licences.sh
 	if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --offline --locked check licenses bans sources; fi
 

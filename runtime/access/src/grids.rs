@@ -95,7 +95,7 @@ fn slot_of(place: usize) -> usize {
     fibonacci(place as u64, PLACES.ilog2()) as usize
 }
 
-/// [`ensure_grid`](crate::check::ensure_grid), of the access that returns to `place`.
+/// [`crate::check::ensure_grid`], of the access that returns to `place`.
 pub fn ensure_at(place: usize, address: usize, len: usize, strides: [(usize, usize); 2], access: Access) {
     if !has_effect() || len == 0 {
         return;

@@ -74,7 +74,7 @@ pub fn is_wide(frame: &Frame) -> bool {
     (frame.team().distributed() || fork::may_spread(frame)) && memory::shared().is_some()
 }
 
-/// Gives tasks to processes that request some, as long as at least `spare` are queued, and to those on other hosts at their [pace](pace).
+/// Gives tasks to processes that request some, as long as at least `spare` are queued, and to those on other hosts at their [pace].
 pub fn serve(queue: Queue, spare: usize) {
     let is_time = || pace::pause_left().is_zero() && pace::may_look();
     serve_at_pace(queue, spare, is_time);
