@@ -25,7 +25,6 @@ fn main() {
             "c/main.c",
             "c/microtask.c",
             "c/network.c",
-            "c/no_main.c",
             "c/patterns.c",
             "c/process.c",
             "c/once.c",

@@ -1,10 +1,12 @@
 /* Allocation entries that want to know who calls: block sizes and race reports go by the place of the call.
  *
  * A program may have an allocator of its own, whose functions the pass has given other names: then the entries lead there. */
+#define _GNU_SOURCE
 #include "internal.h"
 #include "own_allocator.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,6 +60,9 @@ uint32_t __dsm_posix_memalign(void *out, uint64_t align, uint64_t size) {
     if (OWN(posix_memalign)) return (uint32_t)OWN(posix_memalign)(out, align, size);
     return dsm_rt_posix_memalign(out, align, size, SITE);
 }
+
+/* CPU_ALLOC. */
+void *__dsm_sched_cpualloc(uint64_t count) { return dsm_rt_allocate(CPU_ALLOC_SIZE(count), SITE); }
 
 void *__dsm_strdup(void *s) { return dsm_rt_strndup(s, UINT64_MAX, SITE); }
 

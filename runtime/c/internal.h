@@ -110,7 +110,7 @@ int dsm_rt_own_allocator(void);
 void *dsm_rt_allocate(uint64_t size, uintptr_t site);
 int dsm_rt_call_microtask(void (*microtask)(), int32_t *gtid, int32_t *tid, size_t argc, const uintptr_t *argv);
 int dsm_rt_user_main(int argc, char **argv, char **envp);
-_Noreturn void dsm_rt_no_user_main(void);
+void dsm_rt_set_user_main(int (*function)(int, char **, char **));
 const char *dsm_rt_launcher(void);
 void dsm_rt_set_shared_sp(char *top);
 void *dsm_rt_thread(void *start);

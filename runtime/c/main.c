@@ -4,4 +4,10 @@
 
 __attribute__((section(".preinit_array"), used)) static void (*const before_constructors)(void) = dsm_rt_before_constructors;
 
-int main(int argc, char **argv, char **envp) { return dsm_rt_start(argc, argv, envp); }
+/* The program's: a link without one fails. */
+extern int __dsm_user_main(int, char **, char **);
+
+int main(int argc, char **argv, char **envp) {
+    dsm_rt_set_user_main(__dsm_user_main);
+    return dsm_rt_start(argc, argv, envp);
+}

@@ -2,9 +2,11 @@
 #include "image.h"
 #include "internal.h"
 
-extern int __dsm_user_main(int, char **, char **);
+static int (*user_main)(int, char **, char **);
 
-int dsm_rt_user_main(int argc, char **argv, char **envp) { return __dsm_user_main(argc, argv, envp); }
+void dsm_rt_set_user_main(int (*function)(int, char **, char **)) { user_main = function; }
+
+int dsm_rt_user_main(int argc, char **argv, char **envp) { return user_main(argc, argv, envp); }
 
 const struct dsm_image *dsm_rt_program_image(void) {
     static const struct dsm_image image = DSM_IMAGE;

@@ -34,12 +34,6 @@ extern "C" fn dsm_rt_before_constructors() {
     omp::shared_stack::adopt_early();
 }
 
-/// What stands in for the `main` of a program that has none.
-#[unsafe(no_mangle)]
-extern "C" fn dsm_rt_no_user_main() -> ! {
-    die("the program has no main function compiled by dsm-cc")
-}
-
 /// What the C `main` does.
 #[unsafe(no_mangle)]
 extern "C" fn dsm_rt_start(argc: c_int, argv: *mut *mut c_char, envp: *mut *mut c_char) -> c_int {
@@ -273,6 +267,7 @@ fn run(job: &Job, Arguments { argc, argv, envp }: Arguments) -> ! {
     profile::begins_alone(0);
     omp::display_environment_at_start();
     omp::affinity::start();
+    memory::private_range::leave_break();
     sync::user_threads_enter();
     omp::ompt::tool::start();
     // SAFETY: a plain function, too; it runs after what the program registers, as destructors do.

@@ -59,6 +59,7 @@ programs! {
     contexts
     control_variables
     copies
+    cpu_sets
     critical
     cxx_atomic_shared_ptr
     cxx_casts
@@ -122,6 +123,7 @@ programs! {
     f_tasks
     f_threadprivate
     f_trampolines
+    f_undefined_components
     f_units
     f_walks
     f_workshare

@@ -300,6 +300,20 @@ fn what_cannot_become_a_program_is_refused() {
     case.compiled("-nostdlib -r x.o -o part.o");
 }
 
+/// Build systems try what an option does by a link, which must not succeed without the program.
+#[test]
+fn a_program_without_main_is_not_linked() {
+    let Some(case) = Case::new("no_main", &[("part.c", "int part(void) { return 0; }\n")]) else { return };
+    case.compiled("-c ../part.c -o part.o");
+    for linker in ["", "-fuse-ld=bfd ", "-fopenmp "] {
+        let outcome = case.cc(&format!("{linker}part.o -o x"));
+        let message = outcome.errors();
+        assert_eq!(outcome.status, Some(1), "{linker}: {message}");
+        assert!(message.contains("dsm-cc: note: the program has no main function"), "{message}");
+        assert!(!case.root.join("dsm/x").exists(), "{linker}");
+    }
+}
+
 /// Standard output may be a full disk.
 #[test]
 fn answers_that_cannot_be_written_are_errors() {

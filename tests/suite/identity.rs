@@ -1,5 +1,7 @@
 //! Each process has addresses of its own for what is private to it; what another process's address leads to is said.
 
+use dsm_tests::toolchain;
+
 use super::case::{Case, Language};
 
 /// Each thread shows another one where its `errno` is, which no process but its own has.
@@ -28,6 +30,47 @@ fn foreign_private_memory_is_named() {
         assert_eq!(outcome.status, Some(1), "{message}");
         assert_eq!(message.lines().count(), 1, "{message}");
         for part in ["dsm: error: process 0: ", "foreign.c:5 (", "reads 0x", "private to process 1"] {
+            assert!(message.contains(part), "not '{part}' in: {message}");
+        }
+    }
+}
+
+/// A library of another compiler, whose objects of all sizes lie in the C library's heap.
+const OBJECTS: &str = "#include <stdlib.h>
+int *make(int bytes) { int *object = malloc(bytes); *object = bytes; return object; }
+int value(int *object) { return *object; }
+";
+
+/// The initial thread has them made; all use one.
+const USES_OBJECTS: &str = "#include <stdio.h>
+#include <stdlib.h>
+int *make(int bytes);
+int value(int *object);
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    int *object = make(atoi(argv[1]));
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+    sum += value(object);
+    printf(\"%d\\n\", sum);
+    return 0;
+}
+";
+
+#[test]
+fn what_libraries_allocate_is_private() {
+    let Some(case) = Case::new("objects", &[("use.c", USES_OBJECTS), ("objects.c", OBJECTS)]) else { return };
+    case.must("dsm", toolchain::clang(), "-O2 -shared -fPIC ../objects.c -o libobjects.so");
+    case.compiled("-w -O2 -g -fopenmp ../use.c libobjects.so -Wl,-rpath,$ORIGIN -o x");
+    for bytes in [16, 40, 1000, 20000, 100_000, 1 << 20] {
+        let sum = format!("{}\n", 2 * bytes);
+        assert_eq!(case.must("dsm", &case.dsm.run, &format!("-n 1 -t 2 ./x {bytes}")), sum);
+        let outcome = case.run("dsm", &case.dsm.run, &format!("-n 2 ./x {bytes}"));
+        let message = outcome.errors();
+        assert_eq!(outcome.status, Some(1), "{bytes} bytes: {message}");
+        for part in
+            ["dsm: error: process 1: value, called at ", "private to process 0", "a library allocated"]
+        {
             assert!(message.contains(part), "not '{part}' in: {message}");
         }
     }

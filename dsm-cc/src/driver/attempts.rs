@@ -11,6 +11,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 
+use dsm_abi::layout::USER_MAIN;
 use dsm_abi::options::{FLAGS, INVALID_CODE, LOOPS, SWITCHES, VARIABLE};
 use nix::sys::signal::Signal;
 
@@ -97,6 +98,11 @@ impl Attempt {
         };
         let rest = errors[begin..].lines().skip_while(is_rest).map(|l| format!("{l}\n"));
         self.errors = (errors[..begin].to_owned() + &rest.collect::<String>()).into_bytes();
+    }
+
+    /// Whether a link failed because there is no `main`, which the pass has named so.
+    fn lacks_main(&self) -> bool {
+        !self.status.success() && String::from_utf8_lossy(&self.errors).contains(USER_MAIN)
     }
 
     /// Says what was held back. Only standard output can be of use to others, so only its loss is an error.
@@ -186,6 +192,12 @@ impl<'a> Compilation<'a> {
             eprintln!(
                 "{}: note: code reaches static data within 2 GiB, and variables are further away: allocate large arrays (allocatable, malloc), or \
                  compile with -mcmodel=medium",
+                self.language.driver()
+            );
+        }
+        if attempt.lacks_main() {
+            eprintln!(
+                "{}: note: the program has no main function compiled by dsm-cc",
                 self.language.driver()
             );
         }

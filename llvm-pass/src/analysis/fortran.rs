@@ -1,7 +1,7 @@
 //! What flang's runtime library reads and writes through its pointer arguments.
 //!
 //! Arrays reach it as descriptors: D stands for a descriptor and all elements it names (allocatable components
-//! included), H for a descriptor alone, which may not have been filled in yet. Source file names, formats and type
+//! included), O for a descriptor and elements that the function defines, whose components may hold anything before, H for a descriptor alone, which may not have been filled in yet. Source file names, formats and type
 //! descriptions are constants. Results that the library allocates come from the shared heap and are fresh.
 //!
 //! Functions marked `calls` may run procedures of the program (defined assignment and input/output, finalisers, the
@@ -12,7 +12,7 @@ use crate::llvm::{Module, Type, TypeKind};
 use super::facts::Kind;
 use super::libc::{Effect, Function, Rule};
 
-use Rule::{A, D, N, S};
+use Rule::{A, D, N, O, S};
 
 const R: Kind = Kind::Load;
 const W: Kind = Kind::Store;
@@ -128,12 +128,13 @@ const TABLE: &[Entry] = &[
     entry("PointerApplyMold", &[(R, 1, H), (W, 0, H)]),
     entry("Pointer*", &[(W, 0, H)]),
     // assignment and objects of derived types
+    calls("AssignTemporary", &[(R, 1, D), (W, 0, O)]),
     calls("Assign*", &[(R, 1, D), (W, 0, D)]),
     entry("CopyInAssign", &[(R, 1, D), (W, 0, H)]),
     entry("CopyOutAssign", &[(R, 1, D), (W, 0, D), (W, 1, H)]),
     entry("CopyAndUpdateDescriptor", &[(R, 1, H), (W, 0, H)]),
-    calls("InitializeClone", &[(R, 1, D), (W, 0, D)]),
-    calls("Initialize", &[(W, 0, D)]),
+    calls("InitializeClone", &[(R, 1, D), (W, 0, O)]),
+    calls("Initialize", &[(W, 0, O)]),
     calls("Destroy", &[(W, 0, D)]),
     calls("DestroyWithoutFinalization", &[(W, 0, D)]),
     calls("Finalize", &[(W, 0, D)]),
@@ -163,7 +164,7 @@ const TABLE: &[Entry] = &[
     entry("Ubound", &[(R, 1, H), (W, 0, N(15 * 8))]),
     entry("Shape", &[(R, 1, H), (W, 0, N(15 * 8))]),
     // transformations
-    entry("ShallowCopyDirect", &[(R, 1, D), (W, 0, D)]),
+    entry("ShallowCopyDirect", &[(R, 1, D), (W, 0, O)]),
     entry("ShallowCopy", &[(R, 1, D), (W, 0, H)]),
     entry("MatmulDirect*", &[(R, 1, D), (R, 2, D), (W, 0, D)]),
     entry("MatmulTransposeDirect*", &[(R, 1, D), (R, 2, D), (W, 0, D)]),

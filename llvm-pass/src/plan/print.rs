@@ -171,7 +171,7 @@ impl Display for Length {
             Length::Compared { with, limit, .. } => write!(f, "compared with arg{with} within {limit:?}"),
             Length::Joined { strings, most } => write!(f, "strings {strings:?} within {most:?}"),
             Length::Capped(argument, most) => write!(f, "arg{argument} up to {most}"),
-            Length::Descriptor => write!(f, "array"),
+            Length::Descriptor | Length::Undefined => write!(f, "array"),
             Length::Namelist => write!(f, "namelist"),
             Length::Constructor { .. } => write!(f, "array constructor"),
             Length::Scaled(a, scale) => write!(f, "arg{a} * {scale}"),

@@ -86,6 +86,7 @@ pub fn emit(module: Module, emitter: &Emitter<'_>, call: Value, range: &Range) {
             text(module, emitter, call, range, pointer, back);
         }
         Length::Descriptor => emitter.call(call, descriptor_entry(range), &[pointer]),
+        Length::Undefined => emitter.call(call, "__dsm_fortran_define", &[pointer]),
         Length::Namelist => {
             let write = builder.context.i32().constant((range.kind == Kind::Store).into());
             emitter.call(call, "__dsm_fortran_namelist", &[pointer, write]);

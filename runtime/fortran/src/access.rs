@@ -111,6 +111,24 @@ pub unsafe extern "C" fn __dsm_fortran_overwrite(descriptor: *mut u8) {
     }
 }
 
+/// Entry point, see `dsm_abi::entries`. Elements that nobody has defined are bytes that were left there: none of them is a descriptor yet.
+///
+/// # Safety
+/// Null, or a descriptor of flang begins at `descriptor`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __dsm_fortran_define(descriptor: *mut u8) {
+    if !check::has_effect() || descriptor.is_null() {
+        return;
+    }
+    let address = descriptor as usize;
+    // SAFETY: the caller's promise.
+    let Some(array) = (unsafe { Array::read(address) }) else { return };
+    if array.reallocatable {
+        check::writable(address, array.bytes);
+    }
+    array.pieces(&mut check::writable);
+}
+
 /// A namelist group: name, number of items, {name, descriptor} of each.
 #[repr(C)]
 struct Namelist {

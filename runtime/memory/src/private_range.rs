@@ -20,6 +20,8 @@ use crate::job::Job;
 const COMMON: usize = 64 << 20;
 /// Smaller gaps hold no thread's stack and stay.
 const PROBE: usize = 16 << 10;
+/// What libraries have allocated in front of the break by the time it stays is less.
+const HEAP_MOST: usize = 1 << 30;
 /// Ranges begin at multiples of this.
 const UNIT: usize = 2 << 20;
 
@@ -81,6 +83,31 @@ pub fn init(job: &Job) -> Result<(), SegmentError> {
     map(ranges.base, COMMON, libc::PROT_READ | libc::PROT_WRITE)?;
     let _ = RANGES.set(ranges);
     Ok(())
+}
+
+/// Sees to it that what libraries allocate on the initial thread lies in the process's range, too: the C library takes it from behind the program's data, where all processes have their break at the same
+/// address. The break stays where it is from now on, so that the library maps more, and what it has free in front of it is taken, as objects there would be taken for those of other processes. To be called
+/// by the initial thread, when the runtime has allocated what it frees soon.
+pub fn leave_break() {
+    const PAGE: usize = 4096;
+    if RANGES.get().is_none() {
+        return;
+    }
+    // SAFETY: asks for the break.
+    let end = unsafe { libc::sbrk(0) } as usize;
+    // Where something is mapped already, the break cannot grow either.
+    let _ = map(end.next_multiple_of(PAGE), PAGE, libc::PROT_NONE);
+    let mut bytes = 64 << 10;
+    while bytes >= 16 {
+        // SAFETY: the object, which is nobody's, is given back or stays.
+        unsafe {
+            let object = libc::malloc(bytes);
+            if object.is_null() || !(end - HEAP_MOST..end).contains(&(object as usize)) {
+                libc::free(object);
+                bytes /= 2;
+            }
+        }
+    }
 }
 
 /// Gives the initial thread the unlimited stack back that the launcher has bounded. Other threads have the C library's stack for that case.

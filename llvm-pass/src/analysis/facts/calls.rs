@@ -22,6 +22,8 @@ pub enum Length {
     },
     /// The elements that the array descriptor of Fortran at the address names.
     Descriptor,
+    /// The same without what components of the elements hold: they are undefined.
+    Undefined,
     /// The objects of the namelist of Fortran at the address.
     Namelist,
     /// The next elements of the array constructor of Fortran at the address.
@@ -121,7 +123,7 @@ impl Length {
                 let limits = strings.iter().flat_map(|(string, limit)| [Some(*string), limit.argument()]);
                 limits.chain([most.argument()]).flatten().collect()
             }
-            Bytes(_) | Str | Strings | Descriptor | Namelist | Constructor { .. } => vec![],
+            Bytes(_) | Str | Strings | Descriptor | Undefined | Namelist | Constructor { .. } => vec![],
         }
     }
 
@@ -132,8 +134,8 @@ impl Length {
 
     /// True if the memory lies elsewhere than at the address.
     pub fn is_indirect(&self) -> bool {
-        use Length::{Constructor, Descriptor, Namelist, Strings, Vectors};
-        matches!(self, Descriptor | Namelist | Constructor { .. } | Vectors(_) | Strings)
+        use Length::{Constructor, Descriptor, Namelist, Strings, Undefined, Vectors};
+        matches!(self, Descriptor | Undefined | Namelist | Constructor { .. } | Vectors(_) | Strings)
     }
 }
 

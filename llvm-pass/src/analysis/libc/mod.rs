@@ -54,6 +54,8 @@ pub enum Rule {
     F(u32),
     /// An array descriptor of Fortran and its elements.
     D,
+    /// An array descriptor of Fortran and its elements, of which nothing is defined: components need not hold anything yet.
+    O,
     /// The objects of a namelist.
     Namelist,
     /// An array constructor of Fortran: space for this many elements more.
@@ -234,6 +236,7 @@ impl Function {
                 L2(x, y) => Length::StrLen(vec![x, y]),
                 F(format) => Length::Formatted { format },
                 Rule::D => Length::Descriptor,
+                Rule::O => Length::Undefined,
                 Rule::Namelist => Length::Namelist,
                 Rule::Constructor(elements) => Length::Constructor { elements },
                 M(argument, scale) => Length::Scaled(argument, scale),

@@ -101,6 +101,8 @@ macro_rules! for_each_entry {
             fn __dsm_store_allocation_ready(addr: ptr, uses: i64) -> i32;
             /// As `__dsm_fortran_write`, when the call that follows assigns to all of the elements. What it may need of them is fetched as well.
             fn __dsm_fortran_overwrite(descriptor: ptr) -> void;
+            /// Makes the elements writable that the array descriptor of flang names, for a call that defines them: what their components hold is not looked at. Null is allowed.
+            fn __dsm_fortran_define(descriptor: ptr) -> void;
             /// Makes the objects readable, or writable if `write`, that the namelist of flang lists.
             fn __dsm_fortran_namelist(group: ptr, write: i32) -> void;
             /// Makes space for `elements` more writable in what flang's array constructor at `vector` has allocated.
