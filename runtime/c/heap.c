@@ -64,6 +64,8 @@ uint32_t __dsm_posix_memalign(void *out, uint64_t align, uint64_t size) {
 /* CPU_ALLOC. */
 void *__dsm_sched_cpualloc(uint64_t count) { return dsm_rt_allocate(CPU_ALLOC_SIZE(count), SITE); }
 
+void __dsm_sched_cpufree(void *set) { __dsm_free(set); }
+
 void *__dsm_strdup(void *s) { return dsm_rt_strndup(s, UINT64_MAX, SITE); }
 
 void *__dsm_strndup(void *s, uint64_t n) { return dsm_rt_strndup(s, n, SITE); }

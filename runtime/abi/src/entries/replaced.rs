@@ -58,7 +58,7 @@ pub const MEMORY: &[Replacement] = &[
     ("memalign", "__dsm_aligned_alloc", First("ll")), ("posix_memalign", "__dsm_posix_memalign", First("pll")),
     ("malloc_usable_size", "__dsm_malloc_usable_size", First("p")), ("strdup", "__dsm_strdup", First("p")),
     ("__strdup", "__dsm_strdup", First("p")), ("strndup", "__dsm_strndup", First("pl")), ("cfree", "__dsm_free", First("p")),
-    ("__sched_cpualloc", "__dsm_sched_cpualloc", All("p:l")), ("__sched_cpufree", "__dsm_free", All("v:p")),
+    ("__sched_cpualloc", "__dsm_sched_cpualloc", All("p:l")), ("__sched_cpufree", "__dsm_sched_cpufree", All("v:p")),
     ("reallocarray", "__dsm_reallocarray", First("pll")), ("valloc", "__dsm_valloc", First("l")), ("pvalloc", "__dsm_pvalloc", First("l")),
     ("_Znwm", "__dsm_new", First("l")), ("_Znam", "__dsm_new_array", First("l")), ("_ZnwmRKSt9nothrow_t", "__dsm_new_nothrow", First("l")),
     ("_ZnamRKSt9nothrow_t", "__dsm_new_array_nothrow", First("l")), ("_ZnwmSt11align_val_t", "__dsm_new_aligned", First("ll")),
