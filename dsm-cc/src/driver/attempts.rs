@@ -102,7 +102,9 @@ impl Attempt {
 
     /// Whether a link failed because there is no `main`, which the pass has named so.
     fn lacks_main(&self) -> bool {
-        !self.status.success() && String::from_utf8_lossy(&self.errors).contains(USER_MAIN)
+        let errors = String::from_utf8_lossy(&self.errors);
+        let is_said = |line: &str| line.contains("undefined") && line.contains(USER_MAIN);
+        !self.status.success() && errors.lines().any(is_said)
     }
 
     /// Says what was held back. Only standard output can be of use to others, so only its loss is an error.
@@ -316,6 +318,15 @@ mod tests {
             attempt(256, "x.f90:(.text+0x1): relocation truncated to fit: R_X86_64_PC32").is_out_of_reach()
         );
         assert!(!attempt(0, lld).is_out_of_reach() && !attempt(256, "undefined reference").is_out_of_reach());
+    }
+
+    #[test]
+    fn programs_without_main() {
+        let [lld, bfd] = ["undefined symbol: __dsm_user_main", "undefined reference to `__dsm_user_main'"];
+        assert!(
+            attempt(256, lld).lacks_main() && attempt(256, bfd).lacks_main() && !attempt(0, lld).lacks_main()
+        );
+        assert!(!attempt(256, "duplicate symbol: __dsm_user_main").lacks_main());
     }
 
     #[test]
