@@ -41,7 +41,7 @@ static void shared_loop(int teams, int round) {
     printf("%d teams: %d %ld %.0f %.0f %d %.0f\n", teams, once(), sum, most, widest.value, widest.where, total);
 }
 
-// A loop shared by teams alone.
+// A loop shared by teams, not by threads.
 static void loop_of_teams(int teams) {
     int calls = 0, odd = 0;
 #pragma omp teams num_teams(teams) reduction(+ : odd)
