@@ -1,7 +1,7 @@
 //! What flang's runtime library reads and writes through its pointer arguments.
 //!
 //! Arrays reach it as descriptors: D stands for a descriptor and all elements it names (allocatable components
-//! included), O for a descriptor and elements that the function defines, whose components may hold anything before, H for a descriptor alone, which may not have been filled in yet. Source file names, formats and type
+//! included), O for a descriptor and elements that the function defines, whose components may hold anything before, H for a descriptor without its elements, which may not have been filled in yet. Source file names, formats and type
 //! descriptions are constants. Results that the library allocates come from the shared heap and are fresh.
 //!
 //! Functions marked `calls` may run procedures of the program (defined assignment and input/output, finalisers, the

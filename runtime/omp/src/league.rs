@@ -134,18 +134,16 @@ fn fork_teams(task: Microtask, args: Args) {
     let count = [clause, NUM_TEAMS.get(), 1].into_iter().find(|&n| n > 0).unwrap_or(1);
     let outer = frame.icv.get();
     let limit = [limit, TEAMS_THREAD_LIMIT.get()].into_iter().find(|&n| n > 0).unwrap_or(outer.thread_limit);
-    if let Some((members, threads)) = concurrent_teams(frame, count, task) {
-        let helpers = contention::reserve(&outer, members - 1);
-        let is_granted = helpers == members - 1;
-        if is_granted {
-            run_concurrent_teams(frame, task, args.clone(), members, Teams { count, threads, limit });
-        }
+    let Some((members, threads)) = concurrent_teams(frame, count, task) else {
+        return run_serial_teams(frame, task, &args, count, limit);
+    };
+    let helpers = contention::reserve(&outer, members - 1);
+    if helpers < members - 1 {
         contention::release(&outer, helpers);
-        if is_granted {
-            return;
-        }
+        return run_serial_teams(frame, task, &args, count, limit);
     }
-    run_serial_teams(frame, task, &args, count, limit);
+    run_concurrent_teams(frame, task, args, members, Teams { count, threads, limit });
+    contention::release(&outer, helpers);
 }
 
 /// Runs a league by the members of a region.

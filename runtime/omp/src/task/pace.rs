@@ -77,10 +77,9 @@ pub fn may_look() -> bool {
     clock() >= Duration::from_nanos(LAST_LOOK.load(Ordering::Relaxed)) + cost()
 }
 
-/// There is a look at such a request now; true.
-pub fn note_look() -> bool {
+/// There is a look at such a request now.
+pub fn note_look() {
     LAST_LOOK.store(clock().as_nanos() as u64, Ordering::Relaxed);
-    true
 }
 
 /// What descends from batches that have come since does not go on yet.

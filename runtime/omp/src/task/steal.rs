@@ -100,7 +100,11 @@ fn serve_at_pace(queue: Queue, spare: usize, is_time: impl Fn() -> bool) {
         }
         let new_since = pace::new_since();
         let is_new = |node: &NodeRef| new_since.is_some_and(|since| node.came_after(since));
-        is_time() && has_spare(queue, spare, |node| !is_new(node)) && pace::note_look()
+        let looks = is_time() && has_spare(queue, spare, |node| !is_new(node));
+        if looks {
+            pace::note_look();
+        }
+        looks
     });
 }
 
